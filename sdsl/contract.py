@@ -1,0 +1,59 @@
+"""The contract of generation -> replay: what a labeler and a replay step are given and give back.
+
+h(D, D_{t-1}, X_t) -> y_t (paper, Eq. 1). Write a Labeler or a Replay, one class in one file, as a
+dataclass whose fields are its settings; a component knows nothing of Hydra or MLflow.
+"""
+
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from sdsl.learner import Learner
+from sdsl.replica import Draws, Rows
+
+
+@dataclass(frozen=True)
+class Step:
+    """All that may be seen at step t, scaled: gold D, the lookback D_{t-1}, the segment X_t."""
+
+    t: int
+    gold: Rows
+    lookback: Rows  # at most lookback.size rows, as the last step left them
+    X: Tensor  # [S, n, d]
+    draws: Draws
+    truth: Tensor | None = None  # [S, n], only for a component declared privileged
+
+
+@dataclass(frozen=True)
+class Pseudo:
+    """What generation gives: a label a row (or None), the rows to replay, and what to log."""
+
+    y: Tensor | None  # [S, n] labels of X_t, scored against the hidden truth by the engine
+    rows: Rows  # what replay trains on; the next lookback is chosen from these
+    log: dict[str, Tensor] = field(default_factory=dict)  # name -> [S]
+
+
+@dataclass
+class Labeler:
+    """Generation: label X_t. Override `label`; `start` runs once, after the fit on gold."""
+
+    privileged = False  # reads true labels: JT and the oracle controls, nobody else
+    long_memory = False  # its rows may be older than t-1 (RECORD's buffer, by its own definition)
+
+    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
+        """Called once at t=0, with the learner fitted on gold."""
+
+    def label(self, step: Step, learner: Learner) -> Pseudo:
+        raise TypeError(f"{type(self).__name__} must define label(step, learner) -> Pseudo")
+
+
+@dataclass
+class Replay:
+    """Replay: adapt the learner to the newly labelled segment without forgetting."""
+
+    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
+        """Called once at t=0, with the learner fitted on gold."""
+
+    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict[str, Tensor]:
+        """Update the learner in place; may return things to log, name -> [S]."""
+        raise TypeError(f"{type(self).__name__} must define replay(step, pseudo, learner)")

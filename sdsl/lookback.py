@@ -1,0 +1,45 @@
+"""The short lookback: which (at most `size`) pseudo-labelled rows survive a step."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sdsl.component import choice, number
+from sdsl.learner import Learner
+from sdsl.replica import Draws, Rows, take
+
+
+@dataclass
+class Lookback:
+    """stratified: equal shares a class, drawn at random; random; nearest: each class's prototype."""
+
+    size: int = number(100, low=0)
+    select: str = choice("stratified", "random", "nearest")
+
+    def keep(self, rows: Rows, learner: Learner, draws: Draws) -> Rows:
+        n = rows.X.shape[1]
+        key = draws.uniform(n)
+        if self.select == "nearest":
+            key = prototype_distance(rows, learner)
+        if self.select != "random":
+            key = rank_in_class(key, rows, learner.classes) + key / (1 + key.abs().amax(1, True))
+        order = key.masked_fill(~rows.mask, torch.inf).argsort(dim=1, stable=True)[:, : self.size]
+        return Rows(take(rows.X, order), take(rows.y, order), rows.count.clamp(max=self.size))
+
+
+def rank_in_class(key: Tensor, rows: Rows, classes: int) -> Tensor:
+    """How many rows of its own class have a smaller key: [S, n], so that sorting by it stratifies."""
+    order = key.masked_fill(~rows.mask, torch.inf).argsort(dim=1, stable=True)
+    y = take(rows.y, order)
+    rank = F.one_hot(y, classes).cumsum(1).gather(2, y[:, :, None]).squeeze(2) - 1
+    return torch.empty_like(key).scatter_(1, order, rank.float())
+
+
+def prototype_distance(rows: Rows, learner: Learner) -> Tensor:
+    """1 - cos(f(x), u_y) to the mean feature of the row's own class: [S, n] in [0, 2]."""
+    f = learner.features(rows.X)  # [S, n, m]
+    members = F.one_hot(rows.y, learner.classes).float() * rows.mask[:, :, None]
+    u = members.transpose(1, 2) @ f  # direction is all that cosine needs
+    return 1 - F.cosine_similarity(f, take(u, rows.y), dim=2)

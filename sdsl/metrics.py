@@ -1,0 +1,86 @@
+"""R -> numbers. R[i, j] = accuracy on Q_j after step i; row 0 is the model that saw gold only.
+
+R is [T + 1, T]; cells that were not evaluated (eval.every, eval.columns) are NaN and left out of
+every mean; `coverage` says what share was.
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """One run in numbers."""
+
+    acc_online: float  # the paper's Acc_t = mean_i R[i, i]
+    acc_final: float  # the paper's Acc_T = mean_j R[T, j]
+    forgetting: float  # mean_{j<T} (R[j, j] - R[T, j])
+    forgetting_max: float  # mean_{j<T} (max_{j<=i<=T} R[i, j] - R[T, j])   (Chaudhry 2018)
+    bwt: float  # mean_{j<T} (R[T, j] - R[j, j])            (Lopez-Paz 2017)
+    fwt: float  # mean_{j>1} (R[j-1, j] - R[0, j]): gain before seeing j over gold alone
+    prequential: float  # mean_j R[j-1, j]: tested before it is learnt
+    coverage: float  # share of the T x T cells that were evaluated
+
+    def as_dict(self) -> dict[str, float]:
+        return {k: v for k, v in asdict(self).items() if not np.isnan(v)}
+
+
+def summarise(R: np.ndarray) -> Metrics:
+    """The metrics of R [T + 1, T], row 0 being the model after gold."""
+    first, R = R[0], R[1:]
+    T = len(R)
+    diagonal, last = np.diagonal(R), R[-1]
+    before = np.concatenate([first[:1], np.diagonal(R, 1)])  # R[j-1, j]
+    peak = np.array([_mean_or_max(R[j:, j], np.nanmax) for j in range(T)])
+    return Metrics(
+        acc_online=_mean(diagonal),
+        acc_final=_mean(last),
+        forgetting=_mean((diagonal - last)[:-1]),
+        forgetting_max=_mean((peak - last)[:-1]),
+        bwt=_mean((last - diagonal)[:-1]),
+        fwt=_mean((before - first)[1:]),
+        prequential=_mean(before),
+        coverage=float(np.isfinite(R).mean()),
+    )
+
+
+def curves(R: np.ndarray) -> dict[str, np.ndarray]:
+    """The step curves of R [T + 1, T], each of length T; step t is index t - 1."""
+    first, R = R[0], R[1:]
+    online = np.diagonal(R).copy()
+    return {
+        "online": online,  # R[t, t]
+        "online_mean": np.cumsum(online) / np.arange(1, len(R) + 1),
+        "past_mean": np.array([_mean(R[t, : t + 1]) for t in range(len(R))]),  # R[t, 1..t]
+        "final": R[-1].copy(),  # R[T, j] against j
+        "prequential": np.concatenate([first[:1], np.diagonal(R, 1)]),
+        "gold_only": first.copy(),  # R[0, j]
+    }
+
+
+def best_relabelling(y: np.ndarray, truth: np.ndarray, classes: int) -> tuple[float, bool]:
+    """(accuracy under the best renaming of the predicted classes, whether it renames any)."""
+    confusion = np.zeros((classes, classes))
+    np.add.at(confusion, (y, truth), 1)
+    rows, columns = linear_sum_assignment(-confusion)
+    best, plain = confusion[rows, columns].sum(), np.trace(confusion)
+    return best / max(1, len(y)), bool(best > plain)
+
+
+def lasting_swap(accuracy: np.ndarray, relabelled: np.ndarray, gap: float = 0.25) -> int:
+    """Longest run of consecutive steps at which renaming classes would gain more than `gap`."""
+    longest = run = 0
+    for swapped in (relabelled - accuracy) > gap:
+        run = run + 1 if swapped else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _mean(values: np.ndarray) -> float:
+    return _mean_or_max(values, np.nanmean)
+
+
+def _mean_or_max(values: np.ndarray, f) -> float:
+    return float(f(values)) if np.isfinite(values).any() else float("nan")

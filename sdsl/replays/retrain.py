@@ -1,0 +1,28 @@
+"""Plain replay: min CE(D) + CE(D_{t-1}) + CE(X_t, y_t), each a mean of its own ("w/o FR")."""
+
+from dataclasses import dataclass, field
+
+from sdsl.component import number
+from sdsl.contract import Pseudo, Replay, Step
+from sdsl.learner import Learner, Training
+
+
+@dataclass
+class Retrain(Replay):
+    fit: Training = field(default_factory=Training)
+    fresh: bool = False  # restart from random networks at every step
+    gold: float = number(1.0, low=0)  # weight of D
+    lookback: float = number(1.0, low=0)  # weight of the rows kept from t-1
+    segment: float = number(1.0, low=0)  # weight of the newly labelled rows
+
+    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
+        if self.fresh:
+            learner.reset()
+        loss = learner.fit(
+            self.fit,
+            [step.gold, step.lookback, pseudo.rows],
+            step.draws,
+            weights=[self.gold, self.lookback, self.segment],
+            unlabelled=step.X,
+        )
+        return {"loss_replay": loss}

@@ -1,0 +1,54 @@
+"""What many tests need: a composed config, and small made-up streams that are none of the eight."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from sdsl.table import Table
+
+ROOT = Path(__file__).parents[1]
+METHODS = sorted(path.stem for path in (ROOT / "conf" / "method").glob("*.yaml"))
+
+
+def config(*overrides: str) -> dict:
+    """The config that `python -m sdsl.run <overrides>` would run, as a plain dict."""
+    os.environ.setdefault("SDSL_HOME", str(ROOT))
+    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        return OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
+
+
+def table(X, y, name: str = "made-up") -> Table:
+    y = np.asarray(y, dtype=np.int64)
+    classes = tuple(str(c) for c in range(y.max() + 1))
+    return Table(name, np.asarray(X, np.float32), y, classes, "made by a test", "own", "0" * 64)
+
+
+def blobs(rows=1200, classes=2, d=2, drift=0.0, spread=0.5, seed=0) -> Table:
+    """Gaussian classes on a circle of radius 3 that turns by `drift` radians over the stream."""
+    rng = np.random.default_rng(seed)
+    y = rng.permuted(np.tile(np.arange(classes), (rows // classes, 1)), axis=1).ravel()
+    angle = 2 * np.pi * y / classes + np.linspace(0, drift, len(y))
+    X = rng.normal(0, spread, (len(y), d))
+    X[:, :2] += 3 * np.c_[np.cos(angle), np.sin(angle)]
+    return table(X, y)
+
+
+def small(segment_size: int = 100, test_size: int = 30) -> dict:
+    """A dataset section for a made-up table."""
+    return {
+        "name": "made-up",
+        "segment_size": segment_size,
+        "test_size": test_size,
+        "gold_per_class": 5,
+    }
+
+
+def run(*overrides: str, seeds=(0, 1), data: Table | None = None, **sizes):
+    """(stream, outcome, probe curves) of a composed config on a made-up table."""
+    from sdsl import experiment
+
+    cfg = config(*overrides) | {"dataset": small(**sizes)}
+    return experiment.run(cfg, seeds, data if data is not None else blobs(drift=1.0))
