@@ -4,11 +4,12 @@ h(D, D_{t-1}, X_t) -> y_t (paper, Eq. 1). Write a Labeler or a Replay, one class
 dataclass whose fields are its settings; a component knows nothing of Hydra or MLflow.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from sdsl.learner import Learner
+from sdsl.learner import Learner, Theta
 from sdsl.replica import Draws, Rows
 
 
@@ -20,6 +21,7 @@ class Step:
     gold: Rows
     lookback: Rows  # at most lookback.size rows, as the last step left them
     X: Tensor  # [S, n, d]
+    theta: Theta  # a copy of the parameters as step t - 1 left them
     draws: Draws
     truth: Tensor | None = None  # [S, n], only for a component declared privileged
 
@@ -39,6 +41,9 @@ class Labeler:
 
     privileged = False  # reads true labels: JT and the oracle controls, nobody else
     long_memory = False  # its rows may be older than t-1 (RECORD's buffer, by its own definition)
+
+    def foresee(self, segments: Iterable[tuple[Tensor, Tensor]]) -> None:
+        """Before `start`, and only if privileged: (X_t, true labels) of every segment to come."""
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         """Called once at t=0, with the learner fitted on gold."""

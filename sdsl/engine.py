@@ -57,6 +57,9 @@ def run(
     with clock("train"):
         gold = scaled(scaler, stream.gold())
         learner.fit(pretrain, [gold], draws)
+        if labeler.privileged:
+            parts = ((scaler(stream.segment(t)), stream.truth(t)) for t in range(1, stream.T + 1))
+            labeler.foresee(parts)
         labeler.start(gold, learner, draws)
         replay.start(gold, learner, draws)
     tester = Tester(stream, evaluation)
@@ -70,7 +73,13 @@ def run(
             gold, memory = scaled(scaler, stream.gold()), scaled(scaler, raw)
         truth = stream.truth(t)
         step = Step(
-            t, gold, memory, scaler(stream.segment(t)), draws, truth if labeler.privileged else None
+            t,
+            gold,
+            memory,
+            scaler(stream.segment(t)),
+            learner.copy(),
+            draws,
+            truth if labeler.privileged else None,
         )
         with clock("label"):
             pseudo = labeler.label(step, learner)
@@ -110,21 +119,21 @@ class Tester:
         self.R = np.full((len(self.X), stream.T + 1, stream.T), np.nan)
         wide = np.linspace(0, self.T - 1, min(config.columns or self.T, self.T)).round().astype(int)
         self.columns = np.unique(wide)
-        self.last: tuple[list[Tensor], Scaler, int] | None = None
+        self.last: tuple[list[Tensor], Callable | None, Scaler, int] | None = None
 
     def fill(self, t: int, learner: Learner, scaler: Scaler) -> None:
         full = t % self.config.every == 0 or t == self.T
         near = [j for j in (t - 1, t) if 0 <= j < self.T]  # R[t, t] and R[t, t+1]
         columns = np.union1d(self.columns, near).astype(int) if full else np.array(near, int)
         # A model that did not move (ST) keeps its row.
-        if self.last and self.last[1] is scaler and same(self.last[0], learner.theta):
-            known = self.R[:, self.last[2]]
+        if self.last and self.last[2] is scaler and unmoved(learner, *self.last[:2]):
+            known = self.R[:, self.last[3]]
             columns = columns[np.isnan(known[0, columns])]
             self.R[:, t] = known
         if len(columns):
             self.R[:, t, columns] = self.accuracy(columns, learner, scaler)
         if full:
-            self.last = (learner.copy(), scaler, t)
+            self.last = (learner.copy(), learner.classifier, scaler, t)
 
     def accuracy(self, columns: np.ndarray, learner: Learner, scaler: Scaler) -> np.ndarray:
         """[S, len(columns)]"""
@@ -144,8 +153,10 @@ class Tester:
         return learner.predict(scaler(self.X[:, t - 1])), self.y[:, t - 1]
 
 
-def same(a: list[Tensor], b: list[Tensor]) -> bool:
-    return all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+def unmoved(learner: Learner, theta: list[Tensor], classifier: Callable | None) -> bool:
+    if learner.classifier is not classifier:
+        return False
+    return all(torch.equal(x, y) for x, y in zip(learner.theta, theta, strict=True))
 
 
 class Log:

@@ -1,0 +1,112 @@
+"""Flat-region replay (paper Eqs. 9-11, Algorithm 2): a min-max search projected on and off M.
+
+xi <- xi + eta1 P_M grad L(theta + xi);  theta <- theta - eta2 (I - P_M) grad L(theta + xi),
+M spanned, layer by layer, by what the previous model's layers see of gold and lookback.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sdsl.component import choice, number
+from sdsl.contract import Pseudo, Replay, Step
+from sdsl.learner import Learner, Theta, cross_entropy, forward, gradients
+from sdsl.replica import Batches, Rows
+
+
+@dataclass
+class FlatRegion(Replay):
+    steps: int = number(100, low=0)
+    batch: int = number(64, low=1)
+    eta1: float = number(0.01, low=0)  # the paper's ascent step
+    eta2: float = number(0.01, low=0)  # the paper's descent step
+    momentum: float = number(0.0, low=0, high=1)  # after projection, so its state stays off M
+    ascents: int = number(1, low=1)
+    energy: float = number(0.95, low=0, high=1)  # of the representations that M keeps
+    cap: float = number(0.5, low=0, high=1)  # M takes at most this share of a layer's inputs
+    rows: int = number(200, low=1)  # gold rows M is built from, besides the lookback
+    origin: str = choice("previous", "generation")  # whose parameters replay starts from
+    no_xi: bool = False
+    no_proj: bool = False
+    xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
+    rho: float = number(0.05, low=0)
+    gold: float = number(1.0, low=0)  # the weight of each set's mean loss
+    lookback: float = number(1.0, low=0)
+    segment: float = number(1.0, low=0)
+
+    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
+        P, rank = self.projectors(step)
+        if self.origin == "previous":
+            learner.load(step.theta)
+        sets, weights = [step.gold, step.lookback, pseudo.rows], [self.gold, self.lookback, self.segment]
+        velocity = [torch.zeros_like(p) for p in learner.theta]
+        loss = rise = torch.zeros(len(step.X))
+        for x, y, w in Batches(sets, weights, self.steps, self.batch, step.draws):
+            point = learner.theta
+            if not self.no_xi:
+                xi, before = self.ascend(learner.theta, P, x, y, w)
+                point = [(p.detach() + e).requires_grad_() for p, e in zip(learner.theta, xi, strict=True)]
+            loss = cross_entropy(forward(x, point)[1], y, w)
+            G = gradients(loss, point)
+            if not self.no_proj:
+                G = [g - p @ g for g, p in zip(G, P, strict=True)]
+            with torch.no_grad():
+                torch._foreach_mul_(velocity, self.momentum)
+                torch._foreach_add_(velocity, G)
+                torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
+            if not self.no_xi:
+                rise = loss.detach() - before
+        ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
+        return {"loss_replay": loss.detach(), "loss_rise": rise} | ranks
+
+    def ascend(self, theta: Theta, P: list[Tensor], x, y, w) -> tuple[list[Tensor], Tensor]:
+        """(xi, the loss at theta): the worst case nearby, within M."""
+        xi, before = [torch.zeros_like(p) for p in theta], None
+        for _ in range(self.ascents):
+            point = [(p.detach() + e).requires_grad_() for p, e in zip(theta, xi, strict=True)]
+            loss = cross_entropy(forward(x, point)[1], y, w)
+            before = loss.detach() if before is None else before
+            G = gradients(loss, point)
+            if not self.no_proj:
+                G = [p @ g for g, p in zip(G, P, strict=True)]
+            xi = [e + self.eta1 * g for e, g in zip(xi, G, strict=True)]
+        if self.xi_norm == "sam":
+            length = torch.stack([e.square().sum((1, 2)) for e in xi]).sum(0).sqrt()
+            scale = (self.rho / length.clamp(min=1e-12)).view(-1, 1, 1)
+            xi = [e * scale for e in xi]
+        return xi, before
+
+    def projectors(self, step: Step) -> tuple[list[Tensor], list[Tensor]]:
+        """P_M of every layer [S, in + 1, in + 1] and its rank [S], under the previous parameters."""
+        gold = Rows(
+            step.gold.X[:, : self.rows], step.gold.y[:, : self.rows], step.gold.count.clamp(max=self.rows)
+        )
+        h = torch.cat([gold.X, step.lookback.X], 1)
+        real = torch.cat([gold.mask, step.lookback.mask], 1)[:, :, None].float()
+        grams = []
+        for layer in step.theta:
+            seen = torch.cat([h, torch.ones_like(h[:, :, :1])], 2) * real  # [S, n, in + 1], bias included
+            grams.append(seen.transpose(1, 2) @ seen)
+            h = torch.baddbmm(layer[:, -1:], h, layer[:, :-1]).relu()
+        return span(grams, self.energy, self.cap)
+
+
+def span(grams: list[Tensor], energy: float, cap: float) -> tuple[list[Tensor], list[Tensor]]:
+    """Projectors on the leading eigenvectors that carry `energy`, at most `cap` of the width.
+
+    The Gram matrix of the representations has their right singular vectors and squared singular
+    values; layers of one width are decomposed in one batched call.
+    """
+    P, rank = [None] * len(grams), [None] * len(grams)
+    for width in {g.shape[1] for g in grams}:
+        layers = [i for i, g in enumerate(grams) if g.shape[1] == width]
+        values, vectors = torch.linalg.eigh(torch.cat([grams[i] for i in layers]))
+        values, vectors = values.flip(1).clamp(min=0), vectors.flip(2)
+        share = values.cumsum(1) / values.sum(1, keepdim=True).clamp(min=1e-30)
+        k = ((share < energy).sum(1) + 1).clamp(max=int(cap * width))
+        M = vectors * (torch.arange(width) < k[:, None])[:, None, :]
+        S = len(grams[0])
+        for i, p, r in zip(layers, (M @ M.transpose(1, 2)).split(S), k.split(S), strict=True):
+            P[i], rank[i] = p, r
+    return P, rank
