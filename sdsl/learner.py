@@ -4,7 +4,7 @@ L = sum_k w_k mean CE(set k) + w(k) mean ||softmax h(x + e) - softmax h'(x + e')
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -83,6 +83,8 @@ class Learner:
         """sizes: (d, hidden..., C); the hidden layers are the encoder f, the last layer is g."""
         self.sizes = tuple(sizes)
         self.init = Draws(seeds, "init")
+        # Installed by a method whose classifier is no network (1-NN): x [S, n, d] to labels [S, n].
+        self.classifier: Callable[[Tensor], Tensor] | None = None
         self.reset()
 
     @property
@@ -115,6 +117,8 @@ class Learner:
 
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
+        if self.classifier is not None:
+            return self.classifier(x)
         return forward(x, self.theta)[1].argmax(2)
 
     def fit(
