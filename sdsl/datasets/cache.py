@@ -1,11 +1,13 @@
 """Keeps parsed tables as NPZ under the SHA-256 of what they were parsed from."""
 
 import contextlib
+import hashlib
 import os
 import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pooch
@@ -48,17 +50,34 @@ def _load(path: Path) -> Parsed | None:
         return None
 
 
-def _save(path: Path, parsed: Parsed) -> None:
-    """Written aside and moved in whole: a reader sees a complete entry or none."""
+def cached_file(cache: str | None, source: Path, name: str, make: Callable[[Path], bytes]) -> Path:
+    """A file derived from a large one, made once for each content of that one."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    except OSError:
-        return  # a cache that cannot be written to costs time, not the run
+        with open(source, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{source}: cannot read this file ({error.strerror}).") from None
+    path = folder(cache, "derived") / f"v{VERSION}-{digest}-{name}"
+    if not path.exists():
+        data = make(source)
+        _write(path, lambda file: file.write(data))
+    return path
+
+
+def _save(path: Path, parsed: Parsed) -> None:
+    classes = np.array(parsed.classes, dtype=str)
+    # A cache that cannot be written to costs time, not the run.
+    with contextlib.suppress(OSError):
+        _write(path, lambda file: np.savez(file, X=parsed.X, y=parsed.y, classes=classes))
+
+
+def _write(path: Path, fill: Callable[[BinaryIO], object]) -> None:
+    """Written aside and moved in whole: a reader sees a complete file or none."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, X=parsed.X, y=parsed.y, classes=np.array(parsed.classes, dtype=str))
+            fill(file)
         os.replace(name, path)
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
+        os.unlink(name)
         raise

@@ -2,8 +2,8 @@
 
 Each class is a mixture of diagonal Gaussians with equal weights whose means and variances are
 linear between keyframes, fitted by EM under exactly that constraint (one mode: plain weighted
-least squares on the segments' moments). Which time step is missing and where the path jumps are
-read off the segment means of the file itself.
+least squares on the segments' moments). Whether the stream starts on the first keyframe or
+one step late, and where it jumps, is read off the segment means too.
 """
 
 import argparse
@@ -17,14 +17,20 @@ from sdsl.datasets.keyframes import basis
 from sdsl.datasets.parse import Parsed, parse
 
 KEYFRAMES = [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
-STREAMS = {"ug_2c_2d": ("UG_2C_2D", 1000), "mg_2c_2d": ("MG_2C_2D", 2000)}
-STREAMS["ug_2c_5d"] = ("UG_2C_5D", 2000)
+STREAMS = {
+    "ug_2c_2d": ("UG_2C_2D", 1000),
+    "mg_2c_2d": ("MG_2C_2D", 2000),
+    "ug_2c_5d": ("UG_2C_5D", 2000),
+}
 # Where EM starts for the classes with two modes; the fit moves all of it.
 START = {
     ("mg_2c_2d", "1"): ([[2, 2], [8, 8]], [[8, 2], [2, 8]]),
     ("mg_2c_2d", "2"): ([[8, 8], [2, 8], [2, 2]], [[8, 8], [8, 2], [2, 2]]),
 }
-JUMP = 100.0  # chi-square (2 per jump expected by chance) from which a break is a jump, not noise
+JUMP = 200.0  # chi-square from which a break in the path is a jump and not noise
+PASSES = 2
+
+Track = tuple[np.ndarray, np.ndarray]  # segment means [segments, d] and their errors
 
 
 def main() -> None:
@@ -51,72 +57,81 @@ def by_segment(rows: Parsed, size: int) -> dict[str, np.ndarray]:
 
 
 def fit(name: str, classes: dict[str, np.ndarray], size: int, sha256: str) -> dict:
+    """The table of one stream: timed by the class means first, then by the modes' means."""
     segments = len(next(iter(classes.values())))
-    times, skip = timing(classes, segments)
-    blend = basis(times, skip, segments)
-    fitted = {c: fit_class(rows, blend, start(name, c, rows, times)) for c, rows in classes.items()}
+    tracks = [_track(rows, np.ones(rows.shape[:2])) for rows in classes.values()]
+    times = sorted(KEYFRAMES + [t for t in KEYFRAMES[1:-1] if gain(tracks, t) > JUMP])
+    for _ in range(PASSES):
+        late = min((0, 1), key=lambda late: misfit(tracks, basis(times, late, segments)))
+        blend = basis(times, late, segments)
+        fitted, tracks = {}, []
+        for label, rows in classes.items():
+            fitted[label], shares = fit_class(rows, blend, start(name, label, rows, times))
+            tracks += [_track(rows, share) for share in shares]
     head = {"fitted_to_sha256": sha256, "segment_size": size, "segments": segments}
-    return {**head, "skip": skip, "times": times, "classes": fitted}
+    return {**head, "late": late, "times": times, "classes": fitted}
 
 
-def timing(classes: dict[str, np.ndarray], segments: int) -> tuple[list[float], int]:
-    """Keyframe times (a jump stands twice) and the first segment after the missing time step."""
-    jumps = [t for t in KEYFRAMES[1:-1] if gain(classes, segments, t) > JUMP]
-    times = sorted(KEYFRAMES + jumps)
-    misfits = [misfit(classes, basis(times, skip, segments)) for skip in range(segments + 1)]
-    return times, int(np.argmin(misfits))
+def _track(rows: np.ndarray, share: np.ndarray) -> Track:
+    """Mean of a mode in each segment [segments, d], and its standard error."""
+    n = share.sum(axis=1)[:, None]
+    mean = (share[..., None] * rows).sum(axis=1) / n
+    var = (share[..., None] * (rows - mean[:, None]) ** 2).sum(axis=1) / n
+    return mean, np.sqrt(var / n)
 
 
-def gain(classes: dict[str, np.ndarray], segments: int, jump: float) -> float:
+def gain(tracks: list[Track], jump: float) -> float:
     """By how much the best misfit falls when the path may jump at that keyframe."""
-    # Every keyframe but this one may jump in both fits, so that one jump cannot hide another.
+    # All the others may jump in both fits, so that one jump cannot hide behind another.
     loose = sorted(KEYFRAMES + [t for t in KEYFRAMES[1:-1] if t != jump])
-    steps = range(0, segments + 1, 5)
-    without = min(misfit(classes, basis(loose, skip, segments)) for skip in steps)
-    full = sorted([*loose, jump])
-    return without - min(misfit(classes, basis(full, skip, segments)) for skip in steps)
+    segments = len(tracks[0][0])
+
+    def best(times: list[float]) -> float:
+        return min(misfit(tracks, basis(times, late, segments)) for late in (0, 1))
+
+    return best(loose) - best(sorted([*loose, jump]))
 
 
-def misfit(classes: dict[str, np.ndarray], blend: np.ndarray) -> float:
-    """Chi-square of the segment means of all classes and features about the keyframe path."""
-    total = 0.0
-    for rows in classes.values():
-        mean, error = rows.mean(axis=1), rows.std(axis=1, ddof=1) / np.sqrt(rows.shape[1])
-        path = blend @ solve(blend, mean, error)
-        total += float((((mean - path) / error) ** 2).sum())
-    return total
+def misfit(tracks: list[Track], blend: np.ndarray) -> float:
+    """Chi-square of the segment means about the nearest keyframe path."""
+    return sum(
+        float((((mean - blend @ solve(blend, mean, error)) / error) ** 2).sum())
+        for mean, error in tracks
+    )
 
 
 def start(name: str, label: str, rows: np.ndarray, times: list[float]) -> np.ndarray:
     """[modes, keyframes, d] means to start EM from."""
-    guess = START.get((name, label), ([rows[0].mean(0), rows[-1].mean(0)],))
-
-    def spread(path):
-        path, at = np.asarray(path, float), np.linspace(0, 1, len(path))
-        return [np.interp(np.asarray(times) / times[-1], at, column) for column in path.T]
-
-    return np.stack([np.stack(spread(path), axis=1) for path in guess])
+    paths = START.get((name, label), ([rows[0].mean(axis=0), rows[-1].mean(axis=0)],))
+    at = np.asarray(times) / times[-1]
+    return np.stack(
+        [
+            np.stack([np.interp(at, np.linspace(0, 1, len(p)), x) for x in np.transpose(p)], axis=1)
+            for p in paths
+        ]
+    )
 
 
 def fit_class(
     rows: np.ndarray, blend: np.ndarray, mean: np.ndarray, rounds: int = 60
-) -> list[dict]:
-    """EM for modes [M] whose mean and var [M, keyframes, d] blend over the segments."""
+) -> tuple[list[dict], np.ndarray]:
+    """EM for modes whose mean and var [M, keyframes, d] blend over time; and the rows' shares."""
     var = np.ones_like(mean)
     for _ in range(rounds if len(mean) > 1 else 4):
-        share = responsibilities(rows, blend @ mean, blend @ var)  # [M, segments, rows]
-        for m, weight in enumerate(share):
-            n = weight.sum(axis=1)[:, None]  # [segments, 1]
-            first = (weight[..., None] * rows).sum(axis=1) / n
+        shares = responsibilities(rows, blend @ mean, blend @ var)  # [M, segments, rows]
+        for m, share in enumerate(shares):
+            n = share.sum(axis=1)[:, None]  # [segments, 1]
             now = np.clip(blend @ var[m], 1e-3, None)
+            first = (share[..., None] * rows).sum(axis=1) / n
             mean[m] = solve(blend, first, np.sqrt(now / n))
             off = rows - (blend @ mean[m])[:, None]
-            second = (weight[..., None] * off**2).sum(axis=1) / n
+            second = (share[..., None] * off**2).sum(axis=1) / n
             var[m] = solve(blend, second, now * np.sqrt(2 / n))
-    return [
+    modes = [
         {"mean": np.round(a, 3).tolist(), "var": np.round(b, 3).tolist()}
         for a, b in zip(mean, var, strict=True)
     ]
+    return modes, shares
 
 
 def responsibilities(rows: np.ndarray, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
@@ -152,7 +167,7 @@ def write(spec: dict, path: Path) -> None:
         for label, modes in spec["classes"].items()
     ]
     path.write_text("\n".join(["{", *lines, '  "classes": {', ",\n".join(classes), "  }", "}", ""]))
-    print(f"{path}: skip {spec['skip']}, times {spec['times']}")
+    print(f"{path.name}: late {spec['late']}, times {spec['times']}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Draws a synthetic stream from a keyframe table: Gaussians whose mean and variance move linearly.
 
-A table is a JSON file in `keyframes/`. Segment s is drawn at time s, or s + 1 from `skip` on: the
-original files hold 100 of 101 time steps. A time that stands twice in `times` is a jump.
+A table is a JSON file in `keyframes/`. Its segments are spread evenly up to the last keyframe, from
+the first one (`late` 0) or from one step after it (`late` 1): both occur in the original files.
+A time that stands twice in `times` is a jump.
 """
 
 import json
@@ -24,10 +25,10 @@ def table(name: str) -> dict:
     return json.loads(file.read_text())
 
 
-def basis(times: list[float], skip: int, segments: int) -> np.ndarray:
+def basis(times: list[float], late: int, segments: int) -> np.ndarray:
     """[segments, keyframes] weights: row s says how segment s blends the keyframes."""
     s = np.arange(segments)
-    t = s + (s >= skip)
+    t = times[-1] * (s + late) / (segments - 1 + late)
     # side="right" puts a time on a jump into the piece that starts there.
     left = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
     grid = np.asarray(times, float)
@@ -43,7 +44,7 @@ def draw(spec: Mapping, seed: int = DRAW_SEED) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     segments, size = spec["segments"], spec["segment_size"]
     classes = list(spec["classes"].values())
-    blend = basis(spec["times"], spec["skip"], segments)
+    blend = basis(spec["times"], spec["late"], segments)
     X, y = [], []
     for c, (modes, count) in enumerate(zip(classes, _shares(size, len(classes)), strict=True)):
         X.append(_draw_class(modes, blend, count, rng))  # [segments, count, d]

@@ -1,4 +1,4 @@
-"""Turns a file's bytes into features and class numbers, by its ending; nothing is ever unpickled."""
+"""Turns a file's bytes into features and class numbers, by its ending; nothing is unpickled."""
 
 import io
 import re
@@ -73,16 +73,14 @@ def _text(content: Content, label: str | int, header: bool | None):
 
 def _arff(content: Content, label: str | int, header: bool | None):
     """Dense ARFF: the attribute names are the header, the rows after @data plain CSV."""
-    head, mark, body = re.split(rb"(?im)^(@data)[^\n]*\n", content.data, maxsplit=1) + (
-        [b"", b""] if not re.search(rb"(?im)^@data", content.data) else []
-    )
-    names = re.findall(
-        r"(?im)^@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", head.decode(errors="replace")
-    )
-    if not mark or not names or not body.strip():
+    data = content.data.replace(b"\r\n", b"\n")
+    mark = re.search(rb"(?im)^@data[^\n]*\n", data)
+    head, body = (data[: mark.start()], data[mark.end() :]) if mark else (b"", b"")
+    names = re.findall(rb"(?im)^@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", head)
+    if not names or not body.strip():
         raise UserError(f"{content.path}: expected an ARFF file with @attribute, @data and rows.")
-    body = re.sub(rb"(?m)^%[^\n]*", b"", body.replace(b"\r\n", b"\n"))
-    names = [n.strip("'\"") for n in names]
+    body = re.sub(rb"(?m)^%[^\n]*", b"", body)
+    names = [n.decode(errors="replace").strip("'\"") for n in names]
     first_line = head.count(b"\n") + 2
     text = Text(content.path, body, ",", len(names), names, first_line)
     return read_text(text, _column(content, names, len(names), label))

@@ -19,7 +19,7 @@ def table(s: Mapping) -> dict:
     return {
         "segments": s["segments"],
         "segment_size": s["segment_size"],
-        "skip": s["segments"],
+        "late": 0,
         "times": np.linspace(0, s["segments"], KEYFRAMES).tolist(),
         "classes": {
             str(c): [_mode(rng, s["features"]) for _ in range(s["modes"])]

@@ -3,14 +3,13 @@
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata, resources
 from pathlib import Path
 
-import numpy as np
-
 from sdsl.datasets import download as web
-from sdsl.datasets import keyframes, random_path
-from sdsl.datasets.cache import cached
+from sdsl.datasets import keyframes, random_path, words
+from sdsl.datasets.cache import cached, cached_file
 from sdsl.datasets.files import Content, find, read
 from sdsl.datasets.parse import Parsed, parse
 from sdsl.errors import UserError
@@ -31,18 +30,17 @@ Settings = Mapping  # the dataset's settings with those of the source on top
 
 def local(s: Settings, data: Mapping) -> Raw | None:
     """A file of the user's in `data.root`, recognised by its SHA-256."""
-    if not data.get("root"):
-        return None
-    path = find(Path(data["root"]).expanduser(), list(s["files"]))
+    path = _in_root(s, data)
+    return path and _recognised(read(path), f"file {path.name}", s, data)
+
+
+def corpus(s: Settings, data: Mapping) -> Raw | None:
+    """The SpamAssassin corpus in `data.root`, reduced to its best words."""
+    path = _in_root(s, data)
     if path is None:
         return None
-    content = read(path)
-    sha256 = content.sha256
-    standing = s.get("sha256", {}).get(sha256) or (
-        s.get("git_blob", {}).get(content.git_blob) if s.get("git_blob") else None
-    )
-    rows = _shaped(content, sha256, s, data)
-    return Raw(rows, f"file {path.name}", standing or "unknown", sha256)
+    chosen = cached_file(data.get("cache"), path, f"{s['words']}.csv", partial(_select, s["words"]))
+    return _recognised(read(chosen), f"file {path.name}, {s['words']} best words", s, data)
 
 
 def download(s: Settings, data: Mapping) -> Raw | None:
@@ -96,8 +94,26 @@ def own(s: Settings, data: Mapping) -> Raw:
 
 
 KINDS: dict[str, Callable[[Settings, Mapping], Raw | None]] = {
-    f.__name__: f for f in (local, download, keel, regenerated, path, own)
+    f.__name__: f for f in (local, corpus, download, keel, regenerated, path, own)
 }
+
+
+def _in_root(s: Settings, data: Mapping) -> Path | None:
+    root = data.get("root")
+    return find(Path(root).expanduser(), list(s["files"])) if root else None
+
+
+def _recognised(content: Content, source: str, s: Settings, data: Mapping) -> Raw:
+    """A file whose SHA-256 (or git blob) is not listed in the YAML is used, and says `unknown`."""
+    sha256 = content.sha256
+    standing = s.get("sha256", {}).get(sha256)
+    if standing is None and s.get("git_blob"):
+        standing = s["git_blob"].get(content.git_blob)
+    return Raw(_shaped(content, sha256, s, data), source, standing or "unknown", sha256)
+
+
+def _select(count: int, path: Path) -> bytes:
+    return words.select(path, count)
 
 
 def _shaped(content: Content, sha256: str, s: Settings, data: Mapping) -> Parsed:
