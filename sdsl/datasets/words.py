@@ -83,7 +83,7 @@ def _rows(
             continue
         sparse = text.startswith("{")
         present, label = _sparse(text, width, labels) if sparse else _dense(text, width)
-        if label not in labels or len(present) and present[-1] >= width - 1:
+        if label not in labels or (len(present) and present[-1] >= width - 1):
             raise UserError(
                 f"{path}, line {number}: expected {width} values, the last one of "
                 f"{', '.join(labels)}."
