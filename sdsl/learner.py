@@ -29,6 +29,7 @@ class Training:
     consistency: float = number(0.0, low=0)  # weight of the mean-teacher term after ramp-up
     noise: float = number(0.1, low=0)  # sd of the Gaussian input noise of each branch
     ema: float = number(0.99, low=0, high=1)
+    ramp: float = number(0.3, low=0, high=1)  # share of the steps over which consistency rises
 
 
 class Optimizer:
@@ -152,8 +153,9 @@ class Learner:
         return loss.detach()
 
     def _mean_teacher_loss(self, x, y, w, how: Training, k: int, draws: Draws) -> Tensor:
-        ramp = how.steps * 0.3
-        weight = how.consistency * math.exp(-5 * (1 - min(1.0, (k + 1) / ramp)) ** 2)
+        ramp = how.steps * how.ramp
+        risen = min(1.0, (k + 1) / ramp) if ramp else 1.0
+        weight = how.consistency * math.exp(-5 * (1 - risen) ** 2)
         student, teacher = x, x
         if how.noise:
             student = x + how.noise * draws.normal(*x.shape[1:])

@@ -25,6 +25,8 @@ class Lookback:
             key = prototype_distance(rows, learner)
         if self.select != "random":
             key = rank_in_class(key, rows, learner.classes) + key / (1 + key.abs().amax(1, True))
+        # Where nothing has to go the rows keep their order, which is the queue's in RECORD.
+        key = torch.where((rows.count <= self.size)[:, None], torch.arange(n), key)
         order = key.masked_fill(~rows.mask, torch.inf).argsort(dim=1, stable=True)[:, : self.size]
         return Rows(take(rows.X, order), take(rows.y, order), rows.count.clamp(max=self.size))
 

@@ -18,11 +18,14 @@ class Retrain(Replay):
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         if self.fresh:
             learner.reset()
+        sets = [step.gold, step.lookback, pseudo.rows]
+        weights = [self.gold, self.lookback, self.segment]
+        used = [k for k in range(3) if weights[k] or k == 2]  # what weighs nothing costs nothing
         loss = learner.fit(
             self.fit,
-            [step.gold, step.lookback, pseudo.rows],
+            [sets[k] for k in used],
             step.draws,
-            weights=[self.gold, self.lookback, self.segment],
+            weights=[weights[k] for k in used],
             unlabelled=step.X,
         )
         return {"loss_replay": loss}
