@@ -1,0 +1,64 @@
+"""What can be chosen: the options of every config group, one line each, and no name twice."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from hydra.core.hydra_config import HydraConfig
+
+from sdsl.errors import UserError
+
+GROUPS = ("dataset", "method", "labeler", "replay", "seed", "probe", "sweeps")
+HELP = """python -m sdsl.run: one run, or a sweep, of semi-supervised drifted stream learning.
+
+  python -m sdsl.run                                        the default method, stream and seed
+  python -m sdsl.run method=st dataset=spam seed=3          one choice from any group
+  python -m sdsl.run method=ours labeler=confidence         a method is a (labeler, replay) pair
+  python -m sdsl.run -m 'dataset=glob(*)' 'seed=range(5)'   a sweep on all cores
+  python -m sdsl.run +sweeps=NAME                           a sweep from sweeps/
+  python -m sdsl.run --cfg job                              every setting; change any with key=value
+
+"""
+
+
+def roots() -> list[Path]:
+    """The folders of Hydra's search path, ours and the user's (--config-dir)."""
+    sources = HydraConfig.get().runtime.config_sources
+    return [Path(source.path) for source in sources if source.schema == "file"]
+
+
+def options(group: str, folders: Iterable[Path]) -> dict[str, list[Path]]:
+    """option -> the files that define it; own/csv.yaml is the option own/csv."""
+    found = defaultdict(list)
+    for folder in dict.fromkeys(path.resolve() for path in folders):
+        for file in sorted((folder / group).rglob("*.yaml")):
+            found[file.relative_to(folder / group).with_suffix("").as_posix()].append(file)
+    return dict(sorted(found.items()))
+
+
+def refuse_duplicates(folders: Iterable[Path]) -> None:
+    folders = list(folders)
+    for group in GROUPS:
+        for name, files in options(group, folders).items():
+            if len(files) > 1:
+                places = " and ".join(str(file) for file in files)
+                raise UserError(f"{group}={name} is defined twice: {places}. Rename one of them.")
+
+
+def describe(file: Path) -> str:
+    """The first comment line of a YAML that says something."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") and not line.startswith("# @package"):
+            return line.lstrip("# ").rstrip()
+    return ""
+
+
+def help_text() -> str:
+    """The text of --help, as a template of Hydra's (a dollar sign stands doubled)."""
+    lines = [HELP]
+    for group in GROUPS:
+        if known := options(group, roots()):
+            width = max(map(len, known)) + 2
+            lines += [f"{'+' if group == 'sweeps' else ''}{group}="]
+            lines += [f"  {name:<{width}}{describe(files[0])}" for name, files in known.items()]
+    return "\n".join(lines).replace("$", "$$")

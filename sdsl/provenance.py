@@ -1,0 +1,92 @@
+"""Where a run was made: git commit and diff, library versions, machine, process."""
+
+import functools
+import importlib.metadata
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[1]
+CODE = ("sdsl", "conf", "sweeps", "pyproject.toml")  # a changed README makes no run dirty
+LIBRARIES = {
+    "torch": "torch",
+    "numpy": "numpy",
+    "sklearn": "scikit-learn",
+    "mlflow": "mlflow",
+    "hydra": "hydra-core",
+}
+
+
+@functools.lru_cache
+def tags() -> dict[str, str]:
+    """Tags that every run of this process shares."""
+    versions = {tag: importlib.metadata.version(name) for tag, name in LIBRARIES.items()}
+    return {
+        **versions,
+        "python": platform.python_version(),
+        "git_sha": _git("rev-parse", "HEAD").strip() or "none",
+        "dirty": str(bool(diff())).lower(),
+        "cpu": _cpu(),
+        "cores": str(os.cpu_count()),
+        "threads": "1",  # sdsl.experiment sets it, whatever the environment says
+        "host": platform.node(),
+        "pid": str(os.getpid()),
+        "process_start": process_start(os.getpid()),
+    }
+
+
+@functools.lru_cache
+def diff() -> str:
+    """What differs from the commit in files that matter, untracked ones by name; '' if nothing."""
+    status = _git("status", "--porcelain", "--", *CODE)
+    return status + _git("diff", "HEAD", "--", *CODE) if status else ""
+
+
+@functools.lru_cache
+def packages() -> str:
+    """What `pip freeze` would say."""
+    found = {d.name: d.version for d in importlib.metadata.distributions() if d.name}
+    return "".join(f"{name}=={found[name]}\n" for name in sorted(found, key=str.lower))
+
+
+def process_start(pid: int) -> str:
+    """Names one process for good, where pids are used again; '' where there is none, or no /proc."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+    after_name = stat.rpartition(")")[2].split()
+    return "" if after_name[0] == "Z" else f"{boot}:{after_name[19]}"
+
+
+def alive(pid: int, start: str) -> bool:
+    """Whether the very process that wrote these tags still runs on this host."""
+    if start:
+        return process_start(pid) == start
+    try:
+        os.kill(pid, 0)
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _git(*words: str) -> str:
+    if not (HOME / ".git").exists():  # installed: a repository around the environment is not ours
+        return ""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(HOME), *words], capture_output=True, text=True, timeout=20
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -1,0 +1,48 @@
+"""The only Hydra entry: python -m sdsl.run [key=value ...]; -m or +sweeps=NAME for a sweep."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import hydra
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from sdsl import choices, job, launcher, overrides, refusals
+from sdsl.errors import UserError
+
+
+def home() -> Path:
+    """The folder that holds conf/ and sweeps/: inside an installed package, else the repository."""
+    package = Path(__file__).resolve().parent
+    return package if (package / "conf").is_dir() else package.parent
+
+
+def main() -> None:
+    os.environ["SDSL_HOME"] = str(home())
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, and the refusal is worded here
+    OmegaConf.register_new_resolver("sdsl_help", choices.help_text, replace=True)
+    Plugins.instance().register(launcher.LocalLauncher)
+    signal.signal(signal.SIGTERM, _terminate)
+    start = hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")
+    try:
+        sys.argv[1:] = overrides.rewrite(sys.argv[1:])
+        start(job.task)()
+    except (UserError, HydraException, OmegaConfBaseException) as error:
+        print(refusals.message(error), file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt as stop:
+        print("Stopped. The same command goes on from here.", file=sys.stderr)
+        sys.exit(128 + (stop.args[0] if stop.args else signal.SIGINT))
+
+
+def _terminate(number, frame) -> None:
+    """SIGTERM ends a run the way Ctrl-C does: marked KILLED, nothing left behind."""
+    raise KeyboardInterrupt(number)
+
+
+if __name__ == "__main__":
+    main()
