@@ -1,0 +1,106 @@
+"""DANN (Ganin et al., JMLR 2016): min_{f,g} max_dom CE(g(f(D))) - lambda BCE(dom(f(.)), D | X_t).
+
+The min-max is one descent through a gradient reversal: identity forward, times -lambda backward.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sdsl.component import number
+from sdsl.contract import Pseudo, Replay, Step
+from sdsl.learner import Learner, Optimizer, Theta, Training, cross_entropy, forward, gradients
+from sdsl.replica import Batches, Draws, Rows
+
+
+class Reverse(torch.autograd.Function):
+    """R(x) = x with dR/dx = -strength: what helps the domain head hurts the features."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, strength: float) -> Tensor:
+        ctx.strength = strength
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):
+        return -ctx.strength * grad, None
+
+
+def reversal(p: float) -> float:
+    """lambda(p) = 2 / (1 + exp(-10 p)) - 1: the domain head first learns, then is fooled."""
+    return 2 / (1 + math.exp(-10 * p)) - 1
+
+
+def annealed(p: float) -> float:
+    """The learning rate's share at progress p: (1 + 10 p)^-0.75."""
+    return (1 + 10 * p) ** -0.75
+
+
+@dataclass
+class Adversarial(Replay):
+    steps: int = number(200, low=1)
+    batch: int = number(64, low=1)  # rows a side: D is the source, X_t and D_{t-1} the target
+    lr: float = number(0.01, low=0)
+    momentum: float = number(0.9, low=0, high=1)
+    strength: float = number(1.0, low=0)  # lambda at the end of a step; 0: no adaptation
+    width: int = number(100, low=1)  # of the domain head's hidden layer
+
+    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
+        target = pool(step.X, step.lookback)
+        head = domain_head(learner.sizes[-2], self.width, step.draws)
+        theta = [*learner.theta, *head]
+        optimizer = Optimizer(theta, Training(lr=self.lr, momentum=self.momentum))
+        side = torch.ones(2 * self.batch)  # the sign in BCE = softplus(side * logit): D 0, X_t 1
+        side[self.batch :] = -1
+        sets = Batches([step.gold, target], [1.0, 0.0], self.steps, self.batch, step.draws)
+        for k, (x, y, w) in enumerate(sets):
+            p = k / self.steps  # progress within this t
+            optimizer.how.lr = self.lr * annealed(p)
+            f, logits = forward(x, learner.theta)  # [S, 2b, m], [S, 2b, C]
+            domain = domain_logit(Reverse.apply(f, self.strength * reversal(p)), head)
+            label_loss = cross_entropy(logits, y, w)
+            domain_loss = F.softplus(side * domain).mean(1)
+            optimizer.step(gradients(label_loss + domain_loss, theta))
+        return {
+            "loss_replay": label_loss.detach(),
+            "loss_domain": domain_loss.detach(),
+            "domain_acc": domain_accuracy(step.gold, target, learner, head),
+        }
+
+
+def pool(X: Tensor, lookback: Rows) -> Rows:
+    """X_t and the stored rows as one unlabelled set: the stored pseudo-labels are dropped here."""
+    both = torch.cat([X, lookback.X], 1)
+    y = torch.zeros(both.shape[:2], dtype=torch.long)
+    return Rows(both, y, X.shape[1] + lookback.count)
+
+
+def domain_head(features: int, width: int, draws: Draws) -> Theta:
+    """A fresh random classifier m -> width -> 1, initialised as the learner is.
+
+    Its last layer holds a second, idle column: torch multiplies by a single one along another path
+    (gemv) whose bits depend on S.
+    """
+    hidden, out = draws.uniform(features + 1, width), draws.uniform(width + 1, 2)
+    head = [(2 * hidden - 1) / math.sqrt(features), (2 * out - 1) / math.sqrt(width)]
+    return [layer.requires_grad_() for layer in head]
+
+
+def domain_logit(f: Tensor, head: Theta) -> Tensor:
+    """log odds of "from X_t": [S, n, m] to [S, n]."""
+    return forward(f, head)[1][:, :, 0]
+
+
+@torch.no_grad()
+def domain_accuracy(source: Rows, target: Rows, learner: Learner, head: Theta) -> Tensor:
+    """Balanced accuracy of the domain head [S]; 0.5: it cannot tell D from X_t."""
+
+    def share(rows: Rows, side: int) -> Tensor:
+        says_target = domain_logit(learner.features(rows.X), head) > 0
+        hit = (says_target == bool(side)) & rows.mask
+        return hit.sum(1) / rows.count.clamp(min=1)
+
+    return (share(source, 0) + share(target, 1)) / 2

@@ -1,0 +1,103 @@
+"""DANN: the reversal layer's gradient, the schedules, and alignment without any pseudo-label."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from support import blobs, run
+
+from sdsl.contract import Pseudo, Step
+from sdsl.learner import Learner, forward
+from sdsl.replays.adversarial import (
+    Adversarial,
+    Reverse,
+    annealed,
+    domain_head,
+    domain_logit,
+    reversal,
+)
+from sdsl.replica import Draws, Rows
+
+SEEDS = (3, 4)
+
+
+def step(seeds=SEEDS, stored=(20, 20), labels=0) -> Step:
+    """Made-up rows; `labels` is written wherever a pseudo-label could be read."""
+    draws = Draws(seeds, "rows")
+    X = draws.normal(60, 2)
+    gold = Rows.full(X[:, :30] - 1, (X[:, :30, 0] > 0).long())
+    memory = Rows(X[:, :20] + 1, torch.full((len(seeds), 20), labels), torch.tensor(stored))
+    return Step(2, gold, memory, X + 1, [], Draws(seeds, "batches"))
+
+
+def adapt(step: Step, labels=0, seeds=SEEDS, **settings) -> Learner:
+    learner = Learner((2, 8, 6, 2), seeds)
+    rows = Rows.full(step.X, torch.full(step.X.shape[:2], labels))
+    Adversarial(**({"steps": 5} | settings)).replay(step, Pseudo(None, rows), learner)
+    return learner
+
+
+def test_reversal_is_the_identity_with_a_negative_gradient():
+    x = torch.randn(2, 3, 4, requires_grad=True)
+    out = Reverse.apply(x, 0.7)
+    weight = torch.randn(2, 3, 4)
+    (grad,) = torch.autograd.grad((out * weight).sum(), x)
+    assert torch.equal(out, x)
+    assert torch.equal(grad, -0.7 * weight)
+
+
+def test_domain_loss_descends_for_its_head_and_ascends_for_the_features():
+    learner, head = Learner((2, 8, 6, 2), SEEDS), domain_head(6, 5, Draws(SEEDS, "head"))
+    x = Draws(SEEDS, "x").normal(10, 2)
+
+    def grads(wrap):
+        loss = F.softplus(domain_logit(wrap(forward(x, learner.theta)[0]), head)).sum()
+        return torch.autograd.grad(loss, [*learner.theta[:-1], *head])
+
+    plain, reversed_ = grads(lambda f: f), grads(lambda f: Reverse.apply(f, 0.3))
+    for a, b in zip(plain[:2], reversed_[:2], strict=True):
+        torch.testing.assert_close(b, -0.3 * a)
+    for a, b in zip(plain[2:], reversed_[2:], strict=True):
+        assert torch.equal(a, b)
+
+
+def test_schedules():
+    assert reversal(0) == 0
+    assert reversal(0.1) == pytest.approx((math.e - 1) / (math.e + 1))
+    assert reversal(1) == pytest.approx(0.99990920)
+    assert annealed(0) == 1
+    assert annealed(1) == pytest.approx(11**-0.75)
+
+
+def test_pseudo_labels_are_never_read():
+    a, b = adapt(step(labels=0), labels=0), adapt(step(labels=1), labels=1)
+    assert all(torch.equal(p, q) for p, q in zip(a.theta, b.theta, strict=True))
+
+
+def test_stored_rows_take_part_and_may_be_ragged_or_missing():
+    ragged = adapt(step(stored=(20, 0)))
+    full, none = adapt(step(stored=(20, 20))), adapt(step(stored=(0, 0)))
+    for r, a, b in zip(ragged.theta, full.theta, none.theta, strict=True):
+        assert torch.equal(r[0], a[0]) and torch.equal(r[1], b[1])
+    assert not torch.equal(full.theta[0], none.theta[0])
+
+
+def test_fusing_seeds_changes_no_bit():
+    data, short = blobs(rows=300, drift=1.0), "replay.steps=40"
+    fused = run("method=dann", short, seeds=(0, 1, 2), data=data)[1]
+    for s in range(3):
+        alone = run("method=dann", short, seeds=(s,), data=data)[1]
+        assert np.array_equal(fused.R[s], alone.R[0])
+        for layer, single in zip(fused.learner.theta, alone.learner.theta, strict=True):
+            assert torch.equal(layer[s], single[0])
+
+
+def test_follows_a_drift_that_a_frozen_model_loses():
+    data = blobs(rows=1500, drift=1.3, spread=1.0)
+    sizes = {"segment_size": 300, "test_size": 100, "data": data, "seeds": (10, 11)}
+    dann, frozen = run("method=dann", **sizes)[1], run("method=st", **sizes)[1]
+    blind = run("method=dann", "replay.strength=0", **sizes)[1]
+    assert (dann.R[:, -1, -1] > frozen.R[:, -1, -1] + 0.05).all()
+    assert (dann.curves["domain_acc"][:, -1] < blind.curves["domain_acc"][:, -1] - 0.1).all()
