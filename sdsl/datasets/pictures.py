@@ -24,7 +24,7 @@ def picture(table: Table, segment_size: int, order: str, path: Path) -> None:
     """Writes one PNG: a row of panels with shared axes, the source in a footnote."""
     segments = len(table.y) // segment_size
     shown = np.linspace(0, segments - 1, min(TIMES, segments)).round().astype(int)
-    points, axes_names = project(table.X, table.y)
+    points, axes_names = project(table.X)
     low, high = np.quantile(points[: segments * segment_size], (0.002, 0.998), axis=0)
     margin = 0.05 * (high - low)
     figure, panels = plt.subplots(
@@ -52,7 +52,7 @@ def picture(table: Table, segment_size: int, order: str, path: Path) -> None:
     plt.close(figure)
 
 
-def project(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, tuple[str, str]]:
+def project(X: np.ndarray) -> tuple[np.ndarray, tuple[str, str]]:
     """[N, 2]: the features themselves where there are two, else the first principal components."""
     if X.shape[1] == 2:
         return X, ("feature 1", "feature 2")

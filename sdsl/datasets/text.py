@@ -27,7 +27,7 @@ class Text:
 
 
 def open_text(path: Path, data: bytes, header: bool | None = None) -> Text:
-    """Finds delimiter and header; `header` None means: text in every column but one is a header."""
+    """Finds delimiter and header; `header` None means look and see."""
     data = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
     body = data.lstrip(b"\n")
     skipped = len(data) - len(body)
@@ -107,11 +107,9 @@ def _problem(value: str, is_label: bool) -> str | None:
 
 
 def _looks_like_header(fields: list[str]) -> bool:
-    """One text field can be a class label; two cannot, nor one that stands before a number."""
-    texts = [i for i, f in enumerate(fields) if _problem(f, is_label=False)]
-    finite_words = {"nan", "inf", "-inf", "+inf", "infinity", "na", ""}
-    texts = [i for i in texts if fields[i].lower() not in finite_words]
-    return len(texts) > 1
+    """No field is a number: a row with one is data, and bad data must not pass as names."""
+    gaps = {"", "na", "nan", "null", "inf", "-inf", "+inf"}
+    return all(_problem(f, is_label=False) and f.lower() not in gaps for f in fields)
 
 
 def _decode(path: Path, line: bytes, number: int) -> str:
