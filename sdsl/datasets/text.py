@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +66,9 @@ def read_text(text: Text, label: int) -> tuple[np.ndarray, pa.ChunkedArray]:
         raise blame(text, label) or UserError(f"{text.path}: {error}") from None
     features = [n for i, n in enumerate(names) if i != label]
     X = np.empty((len(table), len(features)), dtype=np.float32)
-    for i, name in enumerate(features):
-        X[:, i] = table.column(name).to_numpy()
+    with np.errstate(over="ignore"):  # a number too large becomes inf, which is found below
+        for i, name in enumerate(features):
+            X[:, i] = table.column(name).to_numpy()
     labels = table.column(str(label))
     if not np.isfinite(X).all() or pa.compute.any(pa.compute.equal(labels, "")).as_py():
         raise blame(text, label) or UserError(f"{text.path}: a number too large for float32.")
@@ -99,7 +99,7 @@ def _problem(value: str, is_label: bool) -> str | None:
     if is_label:
         return None if value.strip() else "expected a class label, found nothing"
     try:
-        if math.isfinite(np.float32(value)):
+        if abs(float(value)) <= np.finfo(np.float32).max:
             return None
     except ValueError:
         return f"expected a number, found {value!r}"

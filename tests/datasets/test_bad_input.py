@@ -33,7 +33,7 @@ BAD = {  # name of the file, its content, what the message says
     "nan": (
         "x.csv",
         GOOD + "nan,2,a\n",
-        "line 21, column 1: expected a finite number, found 'nan'",
+        "line 21, column 1: expected a finite.*'nan'",
     ),
     "inf": ("x.csv", GOOD + "1,-inf,a\n", "line 21, column 2: expected a finite.*'-inf'"),
     "too large": ("x.csv", GOOD + "1,1e300,a\n", "line 21, column 2: expected a finite.*'1e300'"),
@@ -60,24 +60,20 @@ BAD = {  # name of the file, its content, what the message says
     "npz without arrays": (
         "x.npz",
         packed("Z.npy"),
-        "expected an NPZ with the plain arrays X and y",
+        "an NPZ with the plain arrays X and y",
     ),
     "not parquet": ("x.parquet", GOOD, "not a readable Parquet file"),
     "arff without data": ("x.arff", "@relation r\n", "@attribute, @data and rows"),
-    "no features": ("x.csv", "a\nb\n" * 9, "at least one feature"),
+    "no features": ("x.csv", "7\n8\n" * 9, "at least one feature"),
 }
 
 
 @pytest.mark.parametrize("name, content, message", BAD.values(), ids=BAD.keys())
 def test_bad_file(name, content, message, own, data):
-    settings = own(
-        content, name, header=False if name == "x.csv" and content[:2] == "a\n" else None
-    )
     with pytest.raises(UserError, match=message) as caught:
-        load(settings, data)
+        load(own(content, name), data)
     assert name in str(caught.value)
-    cache = Path(data["cache"])
-    assert not list(cache.rglob("*.part"))
+    assert not list(Path(data["cache"]).rglob("*.part"))
 
 
 def test_nothing_is_cached_of_a_bad_file(own, data):
