@@ -39,7 +39,8 @@ def corpus(s: Settings, data: Mapping) -> Raw | None:
     path = _in_root(s, data)
     if path is None:
         return None
-    chosen = cached_file(data.get("cache"), path, f"{s['words']}.csv", partial(_select, s["words"]))
+    select = partial(words.select, words=s["words"])
+    chosen = cached_file(data.get("cache"), path, f"{s['words']}.csv", select)
     return _recognised(read(chosen), f"file {path.name}, {s['words']} best words", s, data)
 
 
@@ -88,6 +89,8 @@ def path(s: Settings, data: Mapping) -> Raw:
 
 def own(s: Settings, data: Mapping) -> Raw:
     """The user's own CSV or Parquet, in time order."""
+    if s["path"] in (None, "???"):
+        raise UserError("dataset=own/csv: set dataset.path to your CSV or Parquet file.")
     content = read(Path(s["path"]).expanduser())
     sha256 = content.sha256
     return Raw(_shaped(content, sha256, s, data), f"file {content.path.name}", "own", sha256)
@@ -110,10 +113,6 @@ def _recognised(content: Content, source: str, s: Settings, data: Mapping) -> Ra
     if standing is None and s.get("git_blob"):
         standing = s["git_blob"].get(content.git_blob)
     return Raw(_shaped(content, sha256, s, data), source, standing or "unknown", sha256)
-
-
-def _select(count: int, path: Path) -> bytes:
-    return words.select(path, count)
 
 
 def _shaped(content: Content, sha256: str, s: Settings, data: Mapping) -> Parsed:

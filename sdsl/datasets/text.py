@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from sdsl.errors import UserError
+
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def read_text(text: Text, label: int) -> tuple[np.ndarray, pa.ChunkedArray]:
         for i, name in enumerate(features):
             X[:, i] = table.column(name).to_numpy()
     labels = table.column(str(label))
-    if not np.isfinite(X).all() or pa.compute.any(pa.compute.equal(labels, "")).as_py():
+    if not np.isfinite(X).all() or pc.any(pc.equal(labels, "")).as_py():
         raise blame(text, label) or UserError(f"{text.path}: a number too large for float32.")
     return X, labels
 
@@ -99,7 +102,7 @@ def _problem(value: str, is_label: bool) -> str | None:
     if is_label:
         return None if value.strip() else "expected a class label, found nothing"
     try:
-        if abs(float(value)) <= np.finfo(np.float32).max:
+        if abs(float(value)) <= LARGEST:
             return None
     except ValueError:
         return f"expected a number, found {value!r}"

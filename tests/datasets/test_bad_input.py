@@ -121,6 +121,8 @@ def test_a_file_of_another_shape(data, tmp_path):
 
 
 def test_a_missing_file_or_folder(own, data, tmp_path):
+    with pytest.raises(UserError, match=r"set dataset\.path to your CSV"):
+        load(dataset("own/csv"), data)
     with pytest.raises(UserError, match=r"gone\.csv: no such file"):
         load({**own(GOOD), "path": str(tmp_path / "gone.csv")}, data)
     with pytest.raises(UserError, match=r"gone: no such folder\. Set data\.root"):
