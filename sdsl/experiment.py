@@ -20,7 +20,17 @@ from sdsl.stream import Stream, StreamConfig
 from sdsl.table import Table
 
 # What a run's numbers depend on; the rest of the config is where and how it runs.
-IDENTITY = ("dataset", "stream", "learner", "labeler", "replay", "lookback", "method", "eval", "probe")
+IDENTITY = (
+    "dataset",
+    "stream",
+    "learner",
+    "labeler",
+    "replay",
+    "lookback",
+    "method",
+    "eval",
+    "probe",
+)
 SECTIONS = (*IDENTITY, "data", "seed", "tracking", "fuse", "force")
 
 

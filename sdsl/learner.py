@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.component import choice, number
@@ -29,6 +28,7 @@ class Training:
     consistency: float = number(0.0, low=0)  # weight of the mean-teacher term after ramp-up
     noise: float = number(0.1, low=0)  # sd of the Gaussian input noise of each branch
     ema: float = number(0.99, low=0, high=1)
+    ramp: bool = True  # the term's weight grows over the first 30% of the steps
     ramp: float = number(0.3, low=0, high=1)  # share of the steps over which consistency rises
 
 
@@ -60,10 +60,8 @@ class Optimizer:
 
 def forward(x: Tensor, theta: Theta) -> tuple[Tensor, Tensor]:
     """(features f(x) [S, n, m], logits h(x) [S, n, C]) under any parameters."""
-    for layer in theta[:-1]:
-        x = torch.baddbmm(layer[:, -1:], x, layer[:, :-1]).relu_()
-    head = theta[-1]
-    return x, torch.baddbmm(head[:, -1:], x, head[:, :-1])
+    inputs, logits = trace(x, theta)
+    return inputs[-1], logits
 
 
 def cross_entropy(logits: Tensor, y: Tensor, w: Tensor) -> Tensor:
@@ -73,8 +71,47 @@ def cross_entropy(logits: Tensor, y: Tensor, w: Tensor) -> Tensor:
 
 
 def gradients(loss: Tensor, theta: Theta) -> tuple[Tensor, ...]:
-    """d loss[s] / d theta[s] for every replica: the sum over S only joins independent graphs."""
+    """d loss[s] / d theta[s] by autograd: the sum over S only joins independent graphs."""
     return torch.autograd.grad(loss.sum(), theta)
+
+
+# The inner loops differentiate by hand: three small layers cost autograd half its time in overhead.
+
+
+def trace(x: Tensor, theta: Theta) -> tuple[list[Tensor], Tensor]:
+    """(the input of every layer, logits): what `backward` needs."""
+    inputs = [x]
+    for layer in theta[:-1]:
+        inputs.append(torch.baddbmm(layer[:, -1:], inputs[-1], layer[:, :-1]).relu_())
+    return inputs, torch.baddbmm(theta[-1][:, -1:], inputs[-1], theta[-1][:, :-1])
+
+
+def backward(inputs: list[Tensor], slope: Tensor, theta: Theta, features=0.0) -> list[Tensor]:
+    """d loss / d theta from d loss / d logits [S, b, C] (and d loss / d features [S, b, m])."""
+    grads = []
+    for i in reversed(range(len(theta))):
+        h = inputs[i]
+        grads.append(torch.cat([h.transpose(1, 2) @ slope, slope.sum(1, keepdim=True)], 1))
+        if i:
+            slope = slope @ theta[i][:, :-1].transpose(1, 2)
+            slope = slope + features if i == len(theta) - 1 else slope
+            slope = torch.ops.aten.threshold_backward(slope, h, 0)  # through the ReLU
+    return grads[::-1]
+
+
+def cross_entropy_slope(logits: Tensor, y: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+    """(w CE of every row [S, b], its derivative by the logits, w (softmax - onehot) [S, b, C])."""
+    log_p, y, w = logits.log_softmax(2), y[:, :, None], w[:, :, None]
+    slope = (log_p.exp() * w).scatter_add_(2, y, -w)
+    return -(log_p.gather(2, y) * w).squeeze(2), slope
+
+
+def consistency_slope(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """(mean squared gap of softmax and target [S], its derivative by the logits [S, b, C])."""
+    p = logits.softmax(2)
+    gap = p - target
+    up = gap * (2 / gap[0].numel())
+    return gap.square().mean((1, 2)), p * (up - (up * p).sum(2, keepdim=True))
 
 
 class Learner:
@@ -122,6 +159,7 @@ class Learner:
             return self.classifier(x)
         return forward(x, self.theta)[1].argmax(2)
 
+    @torch.no_grad()
     def fit(
         self,
         how: Training,
@@ -142,26 +180,26 @@ class Learner:
         loss = torch.zeros(len(self.theta[0]))
         for k, (x, y, w) in enumerate(Batches(sets, weights, how.steps, how.batch, draws)):
             if not how.consistency:
-                loss = cross_entropy(forward(x, self.theta)[1], y, w)
+                inputs, logits = trace(x, self.theta)
+                rows, slope = cross_entropy_slope(logits, y, w)
+                loss = rows.sum(1)
             else:
-                loss = self._mean_teacher_loss(x, y, w, how, k, draws)
-            optimizer.step(gradients(loss, self.theta))
+                inputs, loss, slope = self._mean_teacher(x, y, w, how, k, draws)
+            optimizer.step(backward(inputs, slope, self.theta))
             if how.consistency:
-                alpha = min(1 - 1 / (k + 1), how.ema)
-                with torch.no_grad():
-                    torch._foreach_lerp_(self.teacher, self.theta, 1 - alpha)
-        return loss.detach()
+                torch._foreach_lerp_(self.teacher, self.theta, 1 - min(1 - 1 / (k + 1), how.ema))
+        return loss
 
-    def _mean_teacher_loss(self, x, y, w, how: Training, k: int, draws: Draws) -> Tensor:
-        ramp = how.steps * how.ramp
-        risen = min(1.0, (k + 1) / ramp) if ramp else 1.0
-        weight = how.consistency * math.exp(-5 * (1 - risen) ** 2)
+    def _mean_teacher(self, x, y, w, how: Training, k: int, draws: Draws):
+        """(inputs of every layer, loss [S], its derivative by the logits) of CE + w(k) gap."""
+        ramp = math.exp(-5 * (1 - min(1.0, (k + 1) / (0.3 * how.steps))) ** 2) if how.ramp else 1.0
         student, teacher = x, x
         if how.noise:
             student = x + how.noise * draws.normal(*x.shape[1:])
             teacher = x + how.noise * draws.normal(*x.shape[1:])
-        logits = forward(student, self.theta)[1]
-        with torch.no_grad():
-            target = forward(teacher, self.teacher)[1].softmax(2)
-        gap = F.mse_loss(logits.softmax(2), target, reduction="none").mean((1, 2))
-        return cross_entropy(logits, y, w) + weight * gap
+        inputs, logits = trace(student, self.theta)
+        target = forward(teacher, self.teacher)[1].softmax(2)
+        rows, slope = cross_entropy_slope(logits, y, w)
+        gap, gap_slope = consistency_slope(logits, target)
+        weight = how.consistency * ramp
+        return inputs, rows.sum(1) + weight * gap, slope.add_(gap_slope, alpha=weight)

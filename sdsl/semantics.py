@@ -52,9 +52,9 @@ class Project:
     def refine(self, E: Tensor, anchor: float) -> Tensor:
         return (anchor * (self.P @ E) + E) / (1 + anchor)
 
-    def penalty(self, U: Tensor) -> Tensor:
-        """R(U) = ||U - P U||^2 / (m C): [S]"""
-        return (U - self.P @ U).square().mean((1, 2))
+    def penalty(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """(R(U) = ||U - P U||^2 / (m C) [S], dR/dU = 2 (U - P U) / (m C) [S, C, m])"""
+        return mean_square(U - self.P @ U)
 
 
 class Gram:
@@ -73,14 +73,19 @@ class Gram:
 
     def rotated(self, E: Tensor) -> Tensor:
         """H^T V with the orthonormal H^T = A B^T nearest to E, from E V^T = A Sigma B^T. [S, C, m]"""
-        A, _, B = torch.linalg.svd(E.detach().transpose(1, 2) @ self.V, full_matrices=False)
+        A, _, B = torch.linalg.svd(E.transpose(1, 2) @ self.V, full_matrices=False)
         return self.V @ (A @ B).transpose(1, 2)
 
     def refine(self, E: Tensor, anchor: float) -> Tensor:
         return (E + anchor * self.rotated(E)) / (1 + anchor)
 
-    def penalty(self, U: Tensor) -> Tensor:
-        return (U - self.rotated(U)).square().mean((1, 2))
+    def penalty(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """(||U - H^T V||^2 / (m C), its derivative at the best H)"""
+        return mean_square(U - self.rotated(U))
+
+
+def mean_square(gap: Tensor) -> tuple[Tensor, Tensor]:
+    return gap.square().mean((1, 2)), gap * (2 / gap[0].numel())
 
 
 class Off:

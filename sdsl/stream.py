@@ -21,7 +21,9 @@ from sdsl.table import Table
 class StreamConfig:
     """How a table becomes a stream (PROTOCOL section 6)."""
 
-    gold: str = "segment"  # 'segment': as many rows as an unlabelled part; 'record'; or a count a class
+    gold: str = (
+        "segment"  # 'segment': as many rows as an unlabelled part; 'record'; or a count a class
+    )
     scaler: str = choice("frozen", "per_step", "none")
     max_segments: int | None = number(None, low=1)  # shorten the stream to this many after gold
     prefix: str = choice("literal", "calibrated")  # 'calibrated': PROTOCOL's prefix, if it has one
@@ -59,9 +61,7 @@ class Scaler:
 class Stream:
     """One table, cut and split for S seeds. Segments count from 1; 0 is the gold segment."""
 
-    def __init__(
-        self, table: Table, dataset: Mapping, config: StreamConfig, seeds: Sequence[int]
-    ):
+    def __init__(self, table: Table, dataset: Mapping, config: StreamConfig, seeds: Sequence[int]):
         size, test = int(dataset["segment_size"]), int(dataset["test_size"])
         self.table, self.seeds, self.config = table, tuple(seeds), config
         self.T = self._length(len(table.y), size, dataset)

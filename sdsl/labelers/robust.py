@@ -12,8 +12,8 @@ from torch import Tensor
 
 from sdsl.component import choice, number
 from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import Learner, Optimizer, Training, forward, gradients
-from sdsl.replica import Batches, Draws, Rows
+from sdsl.learner import Learner, Optimizer, Training, backward, cross_entropy_slope, forward, trace
+from sdsl.replica import Batches, Draws, Rows, take
 from sdsl.semantics import class_means, semantics
 
 
@@ -35,12 +35,12 @@ class Robust(Labeler):
         f = learner.features(gold.X)
         self.label_semantics = semantics(self.ils, gold, f, learner.classes, self.energy)
 
+    @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
         weights = [self.gold, self.lookback]
         learner.fit(self.fit, [step.gold, step.lookback], step.draws, weights, step.X)
         self.label_semantics.update(step.gold, learner.features(step.gold.X))
-        with torch.no_grad():
-            f, logits = forward(step.X, learner.theta)
+        f, logits = forward(step.X, learner.theta)
         U, y = soft_prototypes(f, logits), logits.argmax(2)
         S, n = y.shape
         # All rounds' batches are drawn before the first, so that a replica that converges early
@@ -67,9 +67,8 @@ class Robust(Labeler):
             frozen = learner.copy()
             for _ in range(how.steps):
                 log = self.update(learner, optimizer, next(stream), step.X, y)
-            with torch.no_grad():  # a converged replica stays where it converged
-                for p, old in zip(learner.theta, frozen, strict=True):
-                    p.copy_(torch.where(running[:, None, None], p, old))
+            for p, old in zip(learner.theta, frozen, strict=True):
+                p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
         U = self.label_semantics.refine(U, self.anchor)
         y = assign(learner.features(step.X), U)
         active = torch.full((S,), float(self.label_semantics.active))
@@ -78,18 +77,22 @@ class Robust(Labeler):
     def update(self, learner: Learner, optimizer: Optimizer, batch, X: Tensor, y: Tensor) -> dict:
         """One gradient step on L_total; returns its terms."""
         x, target, w = batch
-        log_p = forward(x, learner.theta)[1].log_softmax(2)
-        rows = -log_p.gather(2, target[:, :, None]).squeeze(2) * w
-        terms = dict(zip(("loss_gold", "loss_lookback", "loss_pseudo"), rows.chunk(3, 1), strict=True))
-        terms = {name: part.sum(1) for name, part in terms.items()}
+        inputs, logits = trace(x, learner.theta)
+        rows, slope = cross_entropy_slope(logits, target, w)
+        names = ("loss_gold", "loss_lookback", "loss_pseudo")
+        terms = {k: part.sum(1) for k, part in zip(names, rows.chunk(3, 1), strict=True)}
+        grads = backward(inputs, slope, learner.theta)
         if self.label_semantics.active and self.semantics:
-            f = forward(X, learner.theta)[0]
-            U, size = class_means(f, y, learner.classes)
-            penalty = self.label_semantics.penalty(U * (size > 0))
+            inputs, logits = trace(X, learner.theta)
+            U, size = class_means(inputs[-1], y, learner.classes)
+            penalty, up = self.label_semantics.penalty(U)
+            # dR/df(x) is dR/du_y shared among the rows of class y; an empty class has no rows.
+            per_row = self.semantics * take(up / size.clamp(min=1), y)
+            pull = backward(inputs, torch.zeros_like(logits), learner.theta, per_row)
+            torch._foreach_add_(grads, pull)
             terms["loss_semantics"] = self.semantics * penalty
-        loss = torch.stack(list(terms.values())).sum(0)
-        optimizer.step(gradients(loss, learner.theta))
-        return {name: term.detach() for name, term in terms.items()}
+        optimizer.step(grads)
+        return terms
 
 
 def soft_prototypes(f: Tensor, logits: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sdsl.component import choice, number
 from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Theta, cross_entropy, forward, gradients
+from sdsl.learner import Learner, Theta, backward, cross_entropy_slope, trace
 from sdsl.replica import Batches, Rows
 
 
@@ -35,42 +35,39 @@ class FlatRegion(Replay):
     lookback: float = number(1.0, low=0)
     segment: float = number(1.0, low=0)
 
+    @torch.no_grad()
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         P, rank = self.projectors(step)
         if self.origin == "previous":
             learner.load(step.theta)
-        sets, weights = [step.gold, step.lookback, pseudo.rows], [self.gold, self.lookback, self.segment]
+        sets = [step.gold, step.lookback, pseudo.rows]
+        weights = [self.gold, self.lookback, self.segment]
         velocity = [torch.zeros_like(p) for p in learner.theta]
-        loss = rise = torch.zeros(len(step.X))
-        for x, y, w in Batches(sets, weights, self.steps, self.batch, step.draws):
+        before = after = torch.zeros(len(step.X))
+        for batch in Batches(sets, weights, self.steps, self.batch, step.draws):
             point = learner.theta
             if not self.no_xi:
-                xi, before = self.ascend(learner.theta, P, x, y, w)
-                point = [(p.detach() + e).requires_grad_() for p, e in zip(learner.theta, xi, strict=True)]
-            loss = cross_entropy(forward(x, point)[1], y, w)
-            G = gradients(loss, point)
+                xi, before = self.ascend(learner.theta, P, batch)
+                point = torch._foreach_add(learner.theta, xi)
+            after, G = slopes(point, batch)
             if not self.no_proj:
                 G = [g - p @ g for g, p in zip(G, P, strict=True)]
-            with torch.no_grad():
-                torch._foreach_mul_(velocity, self.momentum)
-                torch._foreach_add_(velocity, G)
-                torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
-            if not self.no_xi:
-                rise = loss.detach() - before
+            torch._foreach_mul_(velocity, self.momentum)
+            torch._foreach_add_(velocity, G)
+            torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
+        rise = torch.zeros_like(after) if self.no_xi else after - before
         ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
-        return {"loss_replay": loss.detach(), "loss_rise": rise} | ranks
+        return {"loss_replay": after, "loss_rise": rise} | ranks
 
-    def ascend(self, theta: Theta, P: list[Tensor], x, y, w) -> tuple[list[Tensor], Tensor]:
+    def ascend(self, theta: Theta, P: list[Tensor], batch) -> tuple[Theta, Tensor]:
         """(xi, the loss at theta): the worst case nearby, within M."""
         xi, before = [torch.zeros_like(p) for p in theta], None
         for _ in range(self.ascents):
-            point = [(p.detach() + e).requires_grad_() for p, e in zip(theta, xi, strict=True)]
-            loss = cross_entropy(forward(x, point)[1], y, w)
-            before = loss.detach() if before is None else before
-            G = gradients(loss, point)
+            loss, G = slopes(torch._foreach_add(theta, xi), batch)
+            before = loss if before is None else before
             if not self.no_proj:
                 G = [p @ g for g, p in zip(G, P, strict=True)]
-            xi = [e + self.eta1 * g for e, g in zip(xi, G, strict=True)]
+            torch._foreach_add_(xi, G, alpha=self.eta1)
         if self.xi_norm == "sam":
             length = torch.stack([e.square().sum((1, 2)) for e in xi]).sum(0).sqrt()
             scale = (self.rho / length.clamp(min=1e-12)).view(-1, 1, 1)
@@ -80,16 +77,28 @@ class FlatRegion(Replay):
     def projectors(self, step: Step) -> tuple[list[Tensor], list[Tensor]]:
         """P_M of every layer [S, in + 1, in + 1] and its rank [S], under the previous parameters."""
         gold = Rows(
-            step.gold.X[:, : self.rows], step.gold.y[:, : self.rows], step.gold.count.clamp(max=self.rows)
+            step.gold.X[:, : self.rows],
+            step.gold.y[:, : self.rows],
+            step.gold.count.clamp(max=self.rows),
         )
         h = torch.cat([gold.X, step.lookback.X], 1)
         real = torch.cat([gold.mask, step.lookback.mask], 1)[:, :, None].float()
         grams = []
         for layer in step.theta:
-            seen = torch.cat([h, torch.ones_like(h[:, :, :1])], 2) * real  # [S, n, in + 1], bias included
+            seen = (
+                torch.cat([h, torch.ones_like(h[:, :, :1])], 2) * real
+            )  # [S, n, in + 1], bias included
             grams.append(seen.transpose(1, 2) @ seen)
             h = torch.baddbmm(layer[:, -1:], h, layer[:, :-1]).relu()
         return span(grams, self.energy, self.cap)
+
+
+def slopes(theta: Theta, batch) -> tuple[Tensor, list[Tensor]]:
+    """(the weighted cross-entropy of a batch [S], its gradient) at any parameters."""
+    x, y, w = batch
+    inputs, logits = trace(x, theta)
+    rows, slope = cross_entropy_slope(logits, y, w)
+    return rows.sum(1), backward(inputs, slope, theta)
 
 
 def span(grams: list[Tensor], energy: float, cap: float) -> tuple[list[Tensor], list[Tensor]]:
