@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,42 @@ class SeedConfig:
     values: list[int] = field(default_factory=lambda: [0])
 
 
+@dataclass
+class MethodConfig:
+    name: str = "unnamed"
+
+
+@dataclass
+class CutConfig:
+    """What every dataset section has; the rest is its loader's."""
+
+    name: str = "unnamed"
+    segment_size: int = number(1000, low=2)
+    test_size: int = number(300, low=1)
+    gold_per_class: int | None = number(None, low=1)
+    calibrated_segments: int | None = number(None, low=1)
+    order: str = "file"
+
+
+@dataclass
+class DataConfig:
+    root: str | None = None
+    download: bool = False
+    cache: str | None = None
+
+
+@dataclass
+class TrackingConfig:
+    experiment: str = "sdsl"
+    uri: str | None = None
+
+
+@dataclass
+class SwitchConfig:
+    fuse: bool = True
+    force: bool = False
+
+
 @dataclass(frozen=True)
 class Parts:
     """A config, checked and built; nothing has been loaded or trained yet."""
@@ -66,9 +102,18 @@ def check(config: Mapping[str, Any]) -> Parts:
     for key in config:
         if key not in SECTIONS:
             raise UserError(f"The config has no section '{key}'. {suggest(str(key), SECTIONS)}")
+    for key in SECTIONS[:-2]:  # fuse and force are plain values
+        if not isinstance(config.get(key), Mapping):
+            raise UserError(f"The section '{key}' must hold settings, not {config.get(key)!r}.")
     seeds = build(SeedConfig, config["seed"], "seed").values
     if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
         raise UserError(f"seed.values={seeds}: expected distinct integers, none negative.")
+    build(MethodConfig, config["method"], "method")
+    cut = {f.name for f in fields(CutConfig)}
+    build(CutConfig, {k: v for k, v in config["dataset"].items() if k in cut}, "dataset")
+    build(DataConfig, config["data"], "data")
+    build(TrackingConfig, config["tracking"], "tracking")
+    build(SwitchConfig, {key: config[key] for key in ("fuse", "force")}, "config")
     learner = build(LearnerConfig, config["learner"], "learner")
     if min(learner.hidden, default=0) < 0:
         raise UserError(f"learner.hidden={learner.hidden}: a width cannot be negative.")

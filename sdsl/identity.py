@@ -10,18 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# sdsl/experiment.IDENTITY, repeated to leave torch unloaded; a test holds the two together.
-SECTIONS = (
-    "dataset",
-    "stream",
-    "learner",
-    "labeler",
-    "replay",
-    "lookback",
-    "method",
-    "eval",
-    "probe",
-)
+from sdsl.experiment import IDENTITY
+
 WHERE_FROM = ("sources", "expect")  # where rows come from; the stream's digest says what they are
 LIBRARIES = ("torch", "numpy")  # a version of these may change the last bit of any number
 PARTS = ("labeler", "replay", "probe")
@@ -29,7 +19,7 @@ PARTS = ("labeler", "replay", "probe")
 
 def group_key(config: Mapping[str, Any], stream_sha256: str) -> str:
     """The same for every seed of one config on one stream under one version of the code."""
-    settings = {name: config[name] for name in SECTIONS}
+    settings = {name: config[name] for name in IDENTITY}
     dataset = settings["dataset"].items()
     settings["dataset"] = {k: v for k, v in dataset if k not in WHERE_FROM}
     return _sha256(settings, stream_sha256, code_sha256(config))

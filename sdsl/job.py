@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue
 
-from sdsl import choices, identity
+import sdsl.plugins  # noqa: F401 - a worker that unpickles `task` then knows our plugins too
+from sdsl import choices
 from sdsl.errors import UserError
 
 if TYPE_CHECKING:  # torch and MLflow take seconds to load: --help must not pay for them
+    from sdsl.progress import Quiet
     from sdsl.table import Table
-    from sdsl.tracking import Entry
+    from sdsl.tracking import Entry, Ledger
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Report:
     group: str
     entries: "list[Entry]"
     fresh: int  # how many of them ran now; the rest were in the ledger
-    data: str  # source, SHA-256 and standing of the rows, in words
+    data: str  # source, standing and SHA-256 of the rows, in words
     standing: str
     uri: str
 
@@ -37,92 +40,112 @@ def task(config: DictConfig) -> Report:
     """What Hydra calls, here or in a worker."""
     from sdsl import progress
 
-    alone = HydraConfig.get().mode == RunMode.RUN
+    if HydraConfig.get().mode != RunMode.RUN:
+        return run(plain(config), progress.Quiet())
     try:
         choices.refuse_duplicates(choices.roots())
-        report = run(plain(config), progress.Bar() if alone else progress.Quiet())
+        with progress.Bar() as watch:
+            report = run(plain(config), watch)
     except UserError as error:
-        if not alone:
-            raise
         print(error, file=sys.stderr)
-        raise SystemExit(2) from None
-    if alone:
-        progress.summary([report])
+        raise SystemExit(2) from None  # past Hydra, who would add its own words
+    progress.summary([report])
     return report
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
-    return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    """The resolved config as a dict, without Hydra's own section."""
+    own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    try:
+        return OmegaConf.to_container(own, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        raise UserError(
+            f"{error.full_key} has no value: set it with {error.full_key}=..."
+        ) from None
 
 
-def run(config: Mapping[str, Any], watch) -> Report:
-    """Run the seeds of a config that the ledger lacks."""
-    watch.say("loading torch")
-    from sdsl import experiment
+def run(config: Mapping[str, Any], watch: "Quiet") -> Report:
+    """Run and log the seeds of a config that the ledger lacks."""
+    watch.stage("loading torch and the data")
+    from sdsl import experiment, identity
 
     experiment.check(config)
-    seeds = config["seed"]["values"]
     table = experiment.load(config)
     watch.line(told(table))
-    watch.say("opening the MLflow store")
+    watch.stage("opening the MLflow store")
     from sdsl.tracking import Ledger
 
     ledger = Ledger(config["tracking"]["uri"], config["tracking"]["experiment"])
-    stream_sha256 = experiment.digest(table)
-    group = identity.group_key(config, stream_sha256)
-    done = {} if config["force"] else ledger.finished(group)
-    missing = [seed for seed in seeds if seed not in done]
     tags = {
         "method": config["method"]["name"],
         "dataset": table.name,
         "labeler": config["labeler"]["name"],
         "replay": config["replay"]["name"],
-        "group_key": group,
         "data_sha256": table.sha256,
         "data_source": table.source,
         "data_standing": table.standing,
-        "stream_sha256": stream_sha256,
+        "stream_sha256": experiment.digest(table),
         "code_sha256": identity.code_sha256(config),
     }
-    name = f"{tags['method']} · {tags['dataset']}"
+    group = tags["group_key"] = identity.group_key(config, tags["stream_sha256"])
+    seeds = config["seed"]["values"]
+    done = {} if config["force"] else ledger.finished(group)
+    entries = {seed: done[seed] for seed in seeds if seed in done}
+    missing = [seed for seed in seeds if seed not in done]
     for batch in [missing] if config["fuse"] else [[seed] for seed in missing]:
         if batch:
-            keys = {seed: identity.run_key(group, seed) for seed in batch}
-            with ledger.recording(name, tags, keys) as runs:
-                _record(ledger, config, table, name, runs, watch)
-    watch.stop()
-    entries = ledger.finished(group)
+            entries |= _record(ledger, config, table, tags, batch, watch)
     return Report(
-        tags["method"],
-        table.name,
-        group,
-        [entries[seed] for seed in seeds],
-        len(missing),
-        told(table),
-        table.standing,
-        ledger.uri,
+        method=tags["method"],
+        dataset=table.name,
+        group=group,
+        entries=[entries[seed] for seed in seeds],
+        fresh=len(missing),
+        data=told(table),
+        standing=table.standing,
+        uri=ledger.uri,
     )
 
 
-def _record(ledger, config, table: "Table", name: str, runs: dict[int, str], watch) -> None:
-    from sdsl import artifacts, experiment, results
+def _record(
+    ledger: "Ledger",
+    config: Mapping[str, Any],
+    table: "Table",
+    tags: Mapping[str, str],
+    seeds: list[int],
+    watch: "Quiet",
+) -> "dict[int, Entry]":
+    """Train the seeds side by side; each becomes a finished run of the ledger."""
+    from sdsl import artifacts, experiment, identity, results
+    from sdsl.tracking import Entry
 
-    watch.start(name, len(runs))
-    stream, outcome, probed = experiment.run(config, list(runs), table, watch.step)
-    for s, (seed, run_id) in enumerate(runs.items()):
-        own = {**config, "seed": {"values": [seed]}}
-        found = results.of(outcome, probed, s)
-        with tempfile.TemporaryDirectory() as folder:
-            artifacts.write(
-                Path(folder),
-                outcome.R[s, 1:],
-                found.all_curves,
-                own,
-                f"{name} · seed {seed}",
-                f"Data: {told(table)}",
-            )
-            ledger.log(run_id, own, found.metrics, found.curves, Path(folder))
+    name = f"{tags['method']} · {tags['dataset']}"
+    keys = {seed: identity.run_key(tags["group_key"], seed) for seed in seeds}
+    entries = {}
+    with ledger.recording(name, tags, keys) as runs:
+        watch.stage(name)
+        _, outcome, probed = experiment.run(config, seeds, table, watch.step)
+        for s, seed in enumerate(seeds):
+            # The store's address may hold a password, and is no part of what was run.
+            own = {**config, "seed": {"values": [seed]}}
+            own["tracking"] = {**config["tracking"], "uri": None}
+            found = results.of(outcome, probed, s)
+            title = f"{name} · seed {seed}"
+            with tempfile.TemporaryDirectory(dir=_scratch()) as folder:
+                artifacts.write(
+                    Path(folder), outcome.R[s, 1:], found.all_curves, own, title, told(table)
+                )
+                ledger.log(runs[seed], own, found.metrics, found.curves, Path(folder))
+            entries[seed] = Entry(seed, runs[seed], found.metrics)
+    return entries
+
+
+def _scratch() -> Path:
+    folder = Path("outputs", "tmp")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def told(table: "Table") -> str:
-    return f"{table.name}: {table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"
+    """Where the rows came from, for a line on the screen and under each figure."""
+    return f"data {table.name}: {table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"

@@ -1,8 +1,180 @@
-"""All cores of this machine (first version: joblib's)."""
+"""All cores of this machine, one process a core: a job that fails or dies costs no other job.
 
+joblib's launcher loses the whole sweep when one worker is killed; here each slot is a pool of one
+(loky, joblib's own), so that a death is one job's, is known, and is tried again.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobStatus, filter_overrides, run_job, setup_globals
 from hydra_plugins.hydra_joblib_launcher.joblib_launcher import JoblibLauncher
+from omegaconf import DictConfig, open_dict
+
+from sdsl.errors import UserError
+
+TRIES = 2  # of a job whose worker is killed
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One point of a sweep, composed and checked."""
+
+    index: int
+    overrides: str
+    config: DictConfig  # with its hydra node
+    seeds: int
+    cost: float
 
 
 class LocalLauncher(JoblibLauncher):
-    # Hydra accepts plugins only under this name, wherever their file is.
-    __module__ = "hydra_plugins.sdsl"
+    """Known to Hydra as hydra_plugins.sdsl.LocalLauncher."""
+
+    def launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
+    ) -> Sequence[JobReturn]:
+        from sdsl import progress
+        from sdsl.tracking import Ledger
+
+        setup_globals()
+        jobs = [self._job(initial_job_idx + i, words) for i, words in enumerate(job_overrides)]
+        Path(str(self.config.hydra.sweep.dir)).mkdir(parents=True, exist_ok=True)
+        # The store is made here, before any worker: two processes at once would break a new one.
+        ledger = Ledger(self.config.tracking.uri, self.config.tracking.experiment)
+        ledger.adopt_stale()
+        watch = progress.Sweep(jobs)
+        try:
+            with watch:
+                for job, done in self._run(sorted(jobs, key=lambda job: -job.cost)):
+                    watch.finished(job, done)
+        finally:
+            ledger.adopt_stale()  # of workers that were killed
+        watch.report()
+        if watch.failures:
+            raise SystemExit(1)
+        return [watch.done[job.index] for job in jobs]
+
+    def _job(self, index: int, words: Sequence[str]) -> Job:
+        from sdsl import choices, experiment, job
+
+        told = " ".join(filter_overrides(words))
+        config = self.hydra_context.config_loader.load_sweep_config(self.config, list(words))
+        with open_dict(config):
+            config.hydra.job.id = config.hydra.job.num = index
+        HydraConfig.instance().set_config(config)
+        plain = job.plain(config)
+        try:
+            choices.refuse_duplicates(choices.roots())
+            experiment.check(plain)
+        except UserError as error:
+            raise UserError(f"{error}\n(in the job {told})") from None
+        return Job(index, told, config, len(plain["seed"]["values"]), cost(plain))
+
+    def _run(self, jobs: list[Job]):
+        """(job, its return) as they end; one job, or one core, needs no other process."""
+        asked = int(self.joblib.get("n_jobs", -1))
+        slots = min(len(jobs), asked if asked > 0 else _cores())
+        arguments = (self.task_function, self.hydra_context)
+        if slots <= 1:
+            yield from ((job, _work(job, *arguments)) for job in jobs)
+            return
+        pools = Pools()
+        threads = ThreadPoolExecutor(slots)
+        try:
+            waiting = {threads.submit(pools.run, job, arguments): job for job in jobs}
+            for ended in as_completed(waiting):
+                yield waiting[ended], ended.result()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            pools.kill()
+
+
+class Pools:
+    """A loky pool of one worker per thread, made again after a death."""
+
+    def __init__(self):
+        self.own = threading.local()
+        self.all: list[Any] = []
+        self.stopped = False
+
+    def run(self, job: Job, arguments: tuple) -> JobReturn:
+        from joblib.externals.loky.process_executor import BrokenProcessPool
+
+        for _ in range(TRIES):
+            try:
+                return self._submit(job, arguments).result()
+            except BrokenProcessPool:
+                self.own.pool = None
+                if self.stopped:
+                    break
+            except Exception as error:  # the job's return could not be carried over
+                return _failed(f"{type(error).__name__}: {error}")
+        return _failed(f"its process was killed {TRIES} times; out of memory?")
+
+    def _submit(self, job: Job, arguments: tuple) -> Future:
+        from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+        if getattr(self.own, "pool", None) is None:
+            self.own.pool = ProcessPoolExecutor(
+                1, env=ONE_THREAD, initializer=_end_with, initargs=(os.getpid(),)
+            )
+            self.all.append(self.own.pool)
+        return self.own.pool.submit(_work, job, *arguments)
+
+    def kill(self) -> None:
+        self.stopped = True
+        for pool in self.all:
+            pool.shutdown(wait=True, kill_workers=True)
+
+
+def _work(job: Job, task_function, hydra_context) -> JobReturn:
+    """What hydra_joblib_launcher does in a worker, with a config that is composed already."""
+    setup_globals()
+    done = run_job(
+        task_function, job.config, "hydra.sweep.dir", "hydra.sweep.subdir", hydra_context
+    )
+    if done.status == JobStatus.FAILED:
+        error = done._return_value
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        return _failed(f"{kind}{error}")
+    done.cfg = done.hydra_cfg = None  # the parent knows them
+    return done
+
+
+def _failed(cause: str) -> JobReturn:
+    done = JobReturn(status=JobStatus.FAILED)
+    done.return_value = cause
+    return done
+
+
+def _end_with(parent: int) -> None:
+    """Leave when the parent is gone, even by SIGKILL: a run must not end behind a rerun's back."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cost(config: dict[str, Any]) -> float:
+    """A guess at a job's length, for starting long ones first: cells of R times rows a segment."""
+    dataset = config["dataset"]
+    size, rows = int(dataset["segment_size"]), (dataset.get("expect") or {}).get("rows")
+    if not rows:
+        return float("inf")  # unknown: it may be the longest
+    T = min(rows // size - 1, config["stream"]["max_segments"] or rows)
+    return float(T * T * size)

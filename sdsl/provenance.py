@@ -51,7 +51,7 @@ def packages() -> str:
 
 
 def process_start(pid: int) -> str:
-    """Names one process for good, where pids are used again; '' where there is none, or no /proc."""
+    """Names one process for good, as pids come round again; '' if there is none, or no /proc."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -1,35 +1,44 @@
 """Hydra's and OmegaConf's refusals, said in one message that names the choices."""
 
-from hydra.errors import MissingConfigException
-from omegaconf import OmegaConf
+from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from sdsl.component import suggest
+from sdsl.errors import UserError
 
 
 def message(error: BaseException) -> str:
     """What was wrong and what could be written instead; never a stack trace."""
-    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OverrideParseException):
+        return f"Cannot read '{error.override}': {_first(error)}. Expected key=value."
+    if isinstance(error, MissingConfigException) and error.options is not None:
         return _missing(error)
     cause = error
     while cause.__cause__ is not None and not isinstance(cause, OmegaConfBaseException):
         cause = cause.__cause__
     if isinstance(cause, ConfigAttributeError | ConfigKeyError) and cause.parent_node is not None:
-        known = [str(key) for key in cause.parent_node if key != "hydra"]
-        where = OmegaConf.structured(cause.parent_node)._get_full_key(None) or "The config"
-        return f"{where} has no parameter '{cause.key}'. {suggest(str(cause.key), known)}"
-    lines = [_first(error)] + ([_first(cause)] if cause is not error else [])
-    return ": ".join(line for line in lines if line) or type(error).__name__
+        return _unknown(cause)
+    text = _first(error)
+    if text.startswith(("Ambiguous value", "Sweep parameters")):
+        return f"{text.removesuffix(' requires --multirun')}: add -m to sweep over the values."
+    more = _first(cause) if cause is not error else ""
+    return ": ".join(part for part in (text, more) if part) or type(error).__name__
 
 
 def _missing(error: MissingConfigException) -> str:
-    group, _, name = error.missing_cfg_file.rpartition("/")
-    if not error.options or not group:
-        return _first(error)
+    group, _, name = (error.missing_cfg_file or "").rpartition("/")
     return f"There is no {group} '{name}'. {suggest(name, error.options)}"
 
 
+def _unknown(error: ConfigAttributeError | ConfigKeyError) -> str:
+    where = error.parent_node._get_full_key(None) or "The config"
+    known = [str(key) for key in error.parent_node if key != "hydra"]
+    return f"{where} has no parameter '{error.key}'. {suggest(str(error.key), known)}"
+
+
 def _first(error: BaseException) -> str:
-    """The first line that says something, without the pointers to Hydra's own documentation."""
+    """The first line that says something."""
     lines = (line.strip() for line in str(error).splitlines())
-    return next((line for line in lines if line and not line.startswith("See http")), "")
+    return next((line for line in lines if line), "")

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 
 import hydra
-from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from sdsl import choices, job, launcher, overrides, refusals
+from sdsl import choices, job, overrides, plugins, refusals
 from sdsl.errors import UserError
 
 
@@ -25,7 +24,7 @@ def main() -> None:
     os.environ["SDSL_HOME"] = str(home())
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, and the refusal is worded here
     OmegaConf.register_new_resolver("sdsl_help", choices.help_text, replace=True)
-    Plugins.instance().register(launcher.LocalLauncher)
+    plugins.register()
     signal.signal(signal.SIGTERM, _terminate)
     start = hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")
     try:

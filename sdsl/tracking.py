@@ -1,25 +1,23 @@
 """MLflow as the ledger: a run counts when its MLflow run is FINISHED and holds its R."""
 
-import random
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run
-from mlflow.exceptions import MlflowException, RestException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
 from sdsl import provenance
+from sdsl.store import connect, store_uri
 
-BATCH = 1000  # MLflow's limit on metrics a call
+BATCH = 1000  # MLflow's limits on one call: this many values, of them PARAMS params
+PARAMS = 100
 AVERAGED = ("acc_online", "acc_final", "forgetting", "forgetting_max", "bwt", "fwt", "prequential")
-PATIENCE = 60.0  # seconds to wait for a locked or restarting store
 
 
 @dataclass(frozen=True)
@@ -36,42 +34,33 @@ class Ledger:
 
     def __init__(self, uri: str | None, experiment: str):
         self.uri = store_uri(uri)
-        self.client = _Patient(lambda: MlflowClient(self.uri))
-        known = self.client.get_experiment_by_name(experiment)
-        self.experiment = known.experiment_id if known else self._create(experiment)
-
-    def _create(self, name: str) -> str:
-        local = self.uri.startswith("sqlite:")
-        where = Path("outputs", "mlruns").absolute().as_uri() if local else None
-        try:
-            return self.client.create_experiment(name, artifact_location=where)
-        except MlflowException:  # another process was faster
-            return self.client.get_experiment_by_name(name).experiment_id
+        self.client, self.experiment = connect(self.uri, experiment)
 
     def finished(self, group: str) -> dict[int, Entry]:
         """seed -> the latest finished run of this group that still holds its R."""
-        found = {}
-        for run in self._search(group, "run", "attributes.status = 'FINISHED'"):
-            seed = int(run.data.tags["seed"])
-            if seed not in found and self._holds_R(run):
-                found[seed] = Entry(seed, run.info.run_id, dict(run.data.metrics))
+        found: dict[int, Entry] = {}
+        for entry in self._entries(group):
+            files = self.client.list_artifacts(entry.run_id) if entry.seed not in found else []
+            if any(file.path == "R.npy" for file in files):
+                found[entry.seed] = entry
         return found
 
+    def _entries(self, group: str) -> Iterator[Entry]:
+        """Finished runs of a group, the latest first."""
+        for run in self._search(group, "run", " and attributes.status = 'FINISHED'"):
+            yield Entry(int(run.data.tags["seed"]), run.info.run_id, dict(run.data.metrics))
+
     def _search(self, group: str, kind: str, also: str = "") -> list[Run]:
-        wanted = f"tags.group_key = '{group}' and tags.kind = '{kind}'"
         return self.client.search_runs(
             [self.experiment],
-            f"{wanted} and {also}" if also else wanted,
+            f"tags.group_key = '{group}' and tags.kind = '{kind}'{also}",
             max_results=50_000,
             order_by=["attributes.start_time DESC"],
         )
 
-    def _holds_R(self, run: Run) -> bool:
-        return any(f.path == "R.npy" for f in self.client.list_artifacts(run.info.run_id))
-
     @contextmanager
     def recording(
-        self, name: str, tags: Mapping[str, str], seeds: Mapping[int, str]
+        self, name: str, tags: Mapping[str, Any], seeds: Mapping[int, str]
     ) -> Iterator[dict[int, str]]:
         """RUNNING runs for {seed: run_key}; what is not FINISHED on the way out says why."""
         parent = self._group_run(name, tags)
@@ -79,30 +68,29 @@ class Ledger:
         runs: dict[int, str] = {}
         try:
             for seed, key in seeds.items():
-                made = self.client.create_run(
-                    self.experiment,
-                    run_name=f"{name} · seed {seed}",
-                    tags=_text({**shared, "seed": seed, "run_key": key, **provenance.tags()}),
-                )
-                runs[seed] = made.info.run_id
+                own = {**shared, "seed": seed, "run_key": key}
+                runs[seed] = self._create_run(f"{name} · seed {seed}", own)
             yield runs
-        except BaseException as error:
-            status = "FAILED" if isinstance(error, Exception) else "KILLED"
-            for run_id in runs.values():
-                self._give_up(run_id, status)
+        except Exception:
+            self._give_up(runs.values(), "FAILED", traceback.format_exc())
             raise
-        finally:
-            self._update(parent, tags["group_key"])
+        except BaseException:  # Ctrl-C, SIGTERM: no time for patience
+            self.client.patience = 1.0
+            self._give_up(runs.values(), "KILLED")
+            raise
+        self._update(parent, tags["group_key"])
 
-    def _give_up(self, run_id: str, status: str) -> None:
-        try:
-            if self.client.get_run(run_id).info.status != "RUNNING":
-                return
-            if status == "FAILED":
-                self.client.log_text(run_id, traceback.format_exc(), "traceback.txt")
-            self.client.set_terminated(run_id, status)
-        except Exception:  # the store is gone too: a later sweep adopts the run
-            traceback.print_exc()
+    def _create_run(self, name: str, tags: Mapping[str, Any]) -> str:
+        words = {key: str(value) for key, value in {**tags, **provenance.tags()}.items()}
+        return self.client.create_run(self.experiment, run_name=name, tags=words).info.run_id
+
+    def _give_up(self, run_ids, status: str, why: str = "") -> None:
+        for run_id in run_ids:
+            with suppress(Exception):  # the store is gone too: a later sweep adopts the run
+                if self.client.get_run(run_id).info.status == "RUNNING":
+                    self.client.set_terminated(run_id, status)
+                    if why:
+                        self.client.log_text(run_id, why, "traceback.txt")
 
     def log(
         self,
@@ -112,115 +100,74 @@ class Ledger:
         curves: Mapping[str, tuple[int, np.ndarray]],  # name -> (step of the first point, points)
         folder: Path,
     ) -> None:
-        """Everything about a run at once, R last but one, FINISHED last."""
+        """Everything about a run at once; FINISHED comes last, when R is there."""
         now = int(time.time() * 1000)
         points = [Metric(name, float(value), now, 0) for name, value in metrics.items()]
         for name, (first, values) in curves.items():
             steps = enumerate(np.asarray(values, float), first)
             points += [Metric(name, float(v), now, t) for t, v in steps if np.isfinite(v)]
-        flat = [Param(key, value) for key, value in flatten(params).items()]
-        self._batches(run_id, points, flat)
+        self._log_batches(run_id, points, [Param(k, v) for k, v in flatten(params).items()])
         self.client.log_artifacts(run_id, str(folder))
         self.client.set_terminated(run_id, "FINISHED")
 
-    def _batches(self, run_id: str, points: Sequence[Metric], params: Sequence[Param]) -> None:
-        room = BATCH - len(params)  # the limit is on both together, and on 100 params
-        self.client.log_batch(run_id, metrics=points[:room], params=params[:100])
+    def _log_batches(self, run_id: str, points: Sequence[Metric], params: Sequence[Param]) -> None:
+        """One call where it fits."""
+        room = BATCH - min(len(params), PARAMS)
+        self.client.log_batch(run_id, metrics=points[:room], params=params[:PARAMS])
         for at in range(room, len(points), BATCH):
             self.client.log_batch(run_id, metrics=points[at : at + BATCH])
-        for at in range(100, len(params), 100):
-            self.client.log_batch(run_id, params=params[at : at + 100])
+        for at in range(PARAMS, len(params), PARAMS):
+            self.client.log_batch(run_id, params=params[at : at + PARAMS])
 
-    def _group_run(self, name: str, tags: Mapping[str, str]) -> str:
+    def _group_run(self, name: str, tags: Mapping[str, Any]) -> str:
         """The parent of all seeds of a group; of two made at once the older one stays."""
-        if known := self._search(tags["group_key"], "group"):
-            return known[-1].info.run_id
-        shared = _text({**tags, "kind": "group"})
-        mine = self.client.create_run(self.experiment, run_name=name, tags=shared).info.run_id
+        group = tags["group_key"]
+        if known := self._search(group, "group"):
+            return _oldest(known)
+        mine = self._create_run(name, {**tags, "kind": "group"})
         self.client.set_terminated(mine, "FINISHED")
-        all_made = self._search(tags["group_key"], "group")
-        oldest = min(all_made, key=lambda run: (run.info.start_time, run.info.run_id)).info.run_id
-        if oldest != mine:
+        if (oldest := _oldest(self._search(group, "group"))) != mine:
             self.client.delete_run(mine)
         return oldest
 
     def _update(self, parent: str, group: str) -> None:
-        entries = self.finished(group).values()
-        if not entries:
-            return
-        n, now = len(entries), int(time.time() * 1000)
+        """Mean and std (ddof=1) of a group's finished seeds, on its parent run."""
+        latest: dict[int, Entry] = {}
+        for entry in self._entries(group):
+            latest.setdefault(entry.seed, entry)
+        n, now = len(latest), int(time.time() * 1000)
         values = {"n_seeds": float(n)}
         for name in AVERAGED:
-            if len(column := [e.metrics[name] for e in entries if name in e.metrics]) == n:
+            column = [e.metrics[name] for e in latest.values() if name in e.metrics]
+            if column:
                 values[name] = float(np.mean(column))
-                values |= {f"{name}_std": float(np.std(column, ddof=1))} if n > 1 else {}
-        # The step is n: of two jobs that finish at once, the one that saw more seeds stands.
+            if len(column) > 1:
+                values[f"{name}_std"] = float(np.std(column, ddof=1))
+        # The step is n: of two jobs that end at once, the one that saw more seeds stands.
         self.client.log_batch(parent, metrics=[Metric(k, v, now, n) for k, v in values.items()])
 
-    def adopt_stale(self) -> int:
-        """Mark RUNNING runs of this host whose process is gone as KILLED; how many there were."""
-        host = provenance.tags()["host"].replace("'", "")
+    def adopt_stale(self) -> None:
+        """RUNNING runs of this host whose process is gone become KILLED."""
+        host = provenance.tags()["host"]
         running = self.client.search_runs(
-            [self.experiment], f"attributes.status = 'RUNNING' and tags.host = '{host}'"
+            [self.experiment], f'attributes.status = "RUNNING" and tags.host = "{host}"'
         )
-        stale = [run for run in running if not provenance.alive(*_process(run))]
-        for run in stale:
-            self.client.set_terminated(run.info.run_id, "KILLED")
-        return len(stale)
-
-
-def store_uri(uri: str | None) -> str:
-    """The configured store, or mlflow.db here; SQLite waits for its lock instead of giving up."""
-    uri = uri or f"sqlite:///{Path('mlflow.db').absolute()}"
-    waits = uri.startswith("sqlite:") and "timeout=" not in uri
-    return f"{uri}{'&' if '?' in uri else '?'}timeout={PATIENCE:.0f}" if waits else uri
+        for run in running:
+            tags = run.data.tags
+            if not provenance.alive(int(tags["pid"]), tags["process_start"]):
+                self.client.set_terminated(run.info.run_id, "KILLED")
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """{'learner': {'hidden': [100]}} -> {'learner.hidden': '[100]'}, without the data's sources."""
-    flat = {}
+    flat: dict[str, str] = {}
     for key, value in config.items():
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{key}.")
         elif f"{prefix}{key}" != "dataset.sources":
-            flat[f"{prefix}{key}"] = str(value)[:6000]
+            flat[f"{prefix}{key}"] = str(value)[:6000]  # MLflow's limit
     return flat
 
 
-class _Patient:
-    """An MLflow client whose calls wait, with backoff, for a store that is locked or restarting."""
-
-    def __init__(self, make: Callable[[], MlflowClient]):
-        self._client = _patiently(make)
-
-    def __getattr__(self, name: str) -> Callable:
-        method = getattr(self._client, name)
-        return lambda *args, **kwargs: _patiently(lambda: method(*args, **kwargs))
-
-
-def _patiently(call: Callable[[], Any]) -> Any:
-    end, pause = time.monotonic() + PATIENCE, 0.05
-    while True:
-        try:
-            return call()
-        except Exception as error:
-            if not _passing(error) or time.monotonic() + pause > end:
-                raise
-        time.sleep(pause * random.uniform(0.5, 1.5))
-        pause = min(2 * pause, 5.0)
-
-
-def _passing(error: Exception) -> bool:
-    """Whether waiting may help: a lock, a server that is down or answers 5xx."""
-    text = str(error).lower()
-    if "locked" in text or "max retries exceeded" in text or isinstance(error, ConnectionError):
-        return True
-    return isinstance(error, RestException) and error.get_http_status_code() >= 500
-
-
-def _process(run: Run) -> tuple[int, str]:
-    return int(run.data.tags.get("pid", -1)), run.data.tags.get("process_start", "")
-
-
-def _text(tags: Mapping[str, Any]) -> dict[str, str]:
-    return {key: str(value) for key, value in tags.items()}
+def _oldest(runs: Sequence[Run]) -> str:
+    return min(runs, key=lambda run: (run.info.start_time, run.info.run_id)).info.run_id
