@@ -29,7 +29,6 @@ class Training:
     noise: float = number(0.1, low=0)  # sd of the Gaussian input noise of each branch
     ema: float = number(0.99, low=0, high=1)
     ramp: bool = True  # the term's weight grows over the first 30% of the steps
-    ramp: float = number(0.3, low=0, high=1)  # share of the steps over which consistency rises
 
 
 class Optimizer:
