@@ -19,7 +19,11 @@ MOST = 10_000  # seeds in one line; a slip like range(1e9) must not fill the mem
 
 def rewrite(line: Sequence[str]) -> list[str]:
     """A command line for Hydra; everything but integers on `seed` passes through untouched."""
-    return [_rewrite(word) if word.startswith("seed=") else word for word in line]
+    if any(word.startswith("--e") for word in line):
+        raise UserError("--experimental-rerun loads a pickle, which may hold anything: not here.")
+    words = [_rewrite(word) if word.startswith("seed=") else word for word in line]
+    # Hydra's parser wants its flag before the first key=value; people write it anywhere.
+    return sorted(words, key=lambda word: word not in ("-m", "--multirun"))
 
 
 def split(line: Sequence[str]) -> list[str]:
