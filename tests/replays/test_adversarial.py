@@ -95,7 +95,7 @@ def test_fusing_seeds_changes_no_bit():
 
 
 def test_follows_a_drift_that_a_frozen_model_loses():
-    data = blobs(rows=1500, drift=1.3, spread=1.0)
+    data = blobs(rows=1500, drift=1.6, spread=1.0)
     sizes = {"segment_size": 300, "test_size": 100, "data": data, "seeds": (10, 11)}
     dann, frozen = run("method=dann", **sizes)[1], run("method=st", **sizes)[1]
     blind = run("method=dann", "replay.strength=0", **sizes)[1]
