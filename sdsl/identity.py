@@ -30,39 +30,53 @@ def run_key(group: str, seed: int) -> str:
 
 
 def code_sha256(config: Mapping[str, Any]) -> str:
-    """Source files behind this config's numbers: the engine's, and those of its own parts."""
+    """Changes with any file behind this config's numbers, and with no other."""
+    return _code_sha256(_start(config))
+
+
+def code_files(config: Mapping[str, Any]) -> dict[str, Path]:
+    """module -> source file: all that the engine and this config's own parts import."""
+    return _closure(_start(config))
+
+
+def _start(config: Mapping[str, Any]) -> tuple[str, ...]:
     names = [(part, str(config[part]["name"])) for part in PARTS]
-    start = tuple(name if "." in name else f"sdsl.{part}s.{name}" for part, name in names)
-    return _code_sha256(("sdsl.experiment", *start))
+    return ("sdsl.experiment", *(n if "." in n else f"sdsl.{part}s.{n}" for part, n in names))
 
 
 @functools.lru_cache
 def _code_sha256(start: tuple[str, ...]) -> str:
-    # datasets: the stream's digest covers them. Other packages: LIBRARIES, or the user's own.
-    own = {name.partition(".")[0] for name in start}
-    seen: dict[str, str] = {}
+    files = _closure(start)
+    sources = {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in files}
+    return _sha256(sources, {name: importlib.metadata.version(name) for name in LIBRARIES})
+
+
+def _closure(start: tuple[str, ...]) -> dict[str, Path]:
+    own = {name.partition(".")[0] for name in start}  # sdsl, and the packages of foreign parts
+    seen: dict[str, Path] = {}
     queue = list(start)
     while queue:
         module = queue.pop()
-        file = _source(module)
-        if module in seen or file is None or module.startswith("sdsl.datasets"):
+        # sdsl.datasets stays out: the stream's digest covers what it does.
+        if module in seen or module.startswith("sdsl.datasets") or not (file := _source(module)):
             continue
-        source = file.read_bytes()
-        seen[module] = hashlib.sha256(source).hexdigest()
-        queue += [name for name in _imports(source) if name.partition(".")[0] in own]
-    versions = {name: importlib.metadata.version(name) for name in LIBRARIES}
-    return _sha256(sorted(seen.items()), versions)
+        seen[module] = file
+        queue += [n for n in _imports(file, module) if n.partition(".")[0] in own]
+    return seen
 
 
-def _imports(source: bytes) -> set[str]:
-    """Absolute names that a file imports; `from a import b` may mean a or the module a.b."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
+def _imports(file: Path, module: str) -> set[str]:
+    """Names that a file imports; `from a import b` may mean a or the module a.b."""
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    found = {package}
+    for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found | {name.rpartition(".")[0] for name in found if "." in name}
+        elif isinstance(node, ast.ImportFrom):
+            dotted = "." * node.level + (node.module or "")
+            name = importlib.util.resolve_name(dotted, package) if node.level else dotted
+            found |= {name} | {f"{name}.{alias.name}" for alias in node.names}
+    return found
 
 
 def _source(module: str) -> Path | None:
