@@ -1,4 +1,4 @@
-"""Influence of training rows on a test loss in a logistic problem (Koh and Liang 2017; RECORD Eq. 5).
+"""Influence of training rows on the test loss of a logistic problem (Koh 2017; RECORD Eq. 5).
 
 IF(x) = mean_te y_te s(-y_te th.x_te) s(-y th.x) y x_te' H^-1 x, s the logistic function: positive
 means that up-weighting the training row x lowers the test loss.
@@ -9,30 +9,35 @@ from torch import Tensor
 
 
 def logistic(X: Tensor, y: Tensor, strength: float, rounds: int = 50) -> Tensor:
-    """argmin |th|^2 / 2 + strength mean log(1 + exp(-y th.x)) by Newton's method, in double."""
+    """argmin |th|^2 / 2 + strength mean log(1 + exp(-y th.x)), by Newton's method; y is +1 or -1.
+
+    scikit-learn's LogisticRegression(C=strength / n, fit_intercept=False), in a few small solves.
+    """
     theta = X.new_zeros(X.shape[1])
     eye = torch.eye(X.shape[1], dtype=X.dtype)
     for _ in range(rounds):
         s = torch.sigmoid(-y * (X @ theta))
         grad = theta - strength * (X.T @ (s * y)) / len(y)
-        if grad.abs().max() < 1e-10:
+        if grad.abs().max() < 1e-8:  # RECORD's tolerance
             break
         hessian = eye + strength * (X.T @ ((s * (1 - s))[:, None] * X)) / len(y)
         theta = theta - torch.linalg.solve(hessian, grad)
     return theta
 
 
-def influence(theta: Tensor, X: Tensor, y: Tensor, X_te: Tensor, y_te: Tensor, code_parity=False):
-    """Eq. 5 for every training row [n]; H = mean s(u) s(-u) x x', u = th.x, its ridge term left out."""
+def influence(
+    theta: Tensor, X: Tensor, y: Tensor, X_te: Tensor, y_te: Tensor, code_parity: bool = False
+) -> Tensor:
+    """IF of every training row [n], with H = mean s(u) s(-u) x x', u = th.x, its ridge left out."""
     u = X @ theta
-    g = (
-        X_te.T @ (y_te * torch.sigmoid(-y_te * (X_te @ theta))) / len(y_te)
-    )  # -grad of the test loss
-    # pinv(H) g from the thin SVD of H's root: cheap and sound when there are fewer rows than features.
+    # The test loss falls fastest along g.
+    g = X_te.T @ (y_te * torch.sigmoid(-y_te * (X_te @ theta))) / len(y_te)  # [d]
+    # pinv(H) g from the thin SVD of H's root: also sound with fewer rows than features.
     root = (torch.sigmoid(u) * torch.sigmoid(-u) / len(u)).sqrt()[:, None] * X  # root' root = H
     _, sv, V = torch.linalg.svd(root, full_matrices=False)
     keep = sv > sv.max() * max(root.shape) * torch.finfo(sv.dtype).eps
-    V = V[keep]
-    z = V.T @ ((V @ g) / sv[keep] ** 2)
+    V, sv = V[keep], sv[keep]
+    z = V.T @ ((V @ g) / sv**2)  # [d]
+    # The released code has s(+y th.x) here, which ranks rows that are already fitted first.
     factor = torch.sigmoid((1 if code_parity else -1) * y * u)
     return factor * y * (X @ z)

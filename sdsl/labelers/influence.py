@@ -1,7 +1,7 @@
-"""RECORD (Guo et al., KDD 2020): pseudo-label, detect the shifted half, restore a buffer by influence.
+"""RECORD (Guo et al., KDD 2020): pseudo-label, detect shift, restore a buffer by influence.
 
-IF(x) = mean_te y_te s(-y_te th.x_te) s(-y th.x) y x_te' H^-1 x (its Eq. 5), s the logistic function:
-positive means that up-weighting x lowers the loss on the rows that drift has moved.
+A class's rows, by confidence: in_c (overlap) | out_c (shifted). IF(x), x in in_c, on the loss over
+out_c ranks what enters the class's first-in first-out queue (sdsl/influence.py has the equation).
 """
 
 from copy import copy
@@ -24,9 +24,7 @@ class Influence(Labeler):
     strength: float = number(0.1, low=0)  # C = strength / n of the logistic problem
     code_parity: bool = False  # the released code's s(+y th.x) for the training gradient
     keep_gold: bool = False  # D stays outside the queues and is never evicted (SDSL's privilege)
-    refit: bool = (
-        True  # a fresh network of its own labels X_t; false: the learner as replay left it
-    )
+    refit: bool = True  # a fresh network labels X_t; false: the learner, as replay left it
     hidden: list[int] | None = None  # of that network, 0: int(1.5 (d + C)); null: the learner's
     fit: Training = field(default_factory=Training)
 
@@ -59,25 +57,24 @@ class Influence(Labeler):
         own.reset()
         # RECORD divides the mean squared gap by C once more.
         how = replace(self.fit, consistency=self.fit.consistency / learner.classes)
-        own.fit(
-            how, [step.gold, stored] if self.keep_gold else [stored], step.draws, unlabelled=step.X
-        )
+        sets = [step.gold, stored] if self.keep_gold else [stored]
+        own.fit(how, sets, step.draws, unlabelled=step.X)
         return own
 
     def refill(self, queues: "Queues", X: Tensor, p: Tensor, y: Tensor, u: Tensor) -> tuple:
-        """One replica: push each class's best rows, worst first; (rows pushed, classes without IF)."""
+        """One replica: push each class's best rows, worst first; (rows, classes by confidence)."""
         classes = y.unique().tolist()
+        # RECORD counts the predicted classes only; one that is still held needs its share too.
         capacity = max(1, self.size // len(queues.classes | set(classes)))
         halves = {c: split(p, y == c, self.cut) for c in classes}
         pushed = fallbacks = 0
         for c in classes:
             near, far = halves[c]  # row numbers in X, most confident first
-            others = [
-                torch.cat([halves[k][i] for k in classes if k != c] or [near[:0]]) for i in (0, 1)
-            ]
-            if min(len(near), len(far), len(others[0]), len(others[1])):
-                train = torch.cat([near, pick(others[0], len(near), u[0, c])])
-                test = torch.cat([far, pick(others[1], len(far), u[1, c])])
+            rest = [halves[k] for k in classes if k != c] or [(near[:0], near[:0])]
+            rest_near, rest_far = (torch.cat(half) for half in zip(*rest, strict=True))
+            if min(len(near), len(far), len(rest_near), len(rest_far)):
+                train = torch.cat([near, pick(rest_near, len(near), u[0, c])])
+                test = torch.cat([far, pick(rest_far, len(far), u[1, c])])
                 score = self.influence(X[train], X[test])
                 best = near[score.argsort(descending=True, stable=True)][: int((score > 0).sum())]
             else:
@@ -89,7 +86,7 @@ class Influence(Labeler):
         return pushed, fallbacks
 
     def influence(self, train: Tensor, test: Tensor) -> Tensor:
-        """IF of the first half of train, the class's own rows [n/2]; second halves are the others."""
+        """IF of the first half of train, the class's own rows; the second halves are the rest."""
         both = torch.cat([train, test]).double()
         scale = both.std(0, correction=0)
         both = (both - both.mean(0)) / torch.where(scale > 1e-9, scale, 1.0)
