@@ -110,12 +110,22 @@ def nearest(claim: Claim, stream: str, results: Results) -> Finding:
 
 @kind
 def flat(claim: Claim, stream: str, results: Results) -> Finding:
-    return _noise(claim, stream, results, lambda b, loss: np.all(loss[b <= claim["upto"] + 1e-9] <= claim["loss"]))
+    return _noise(
+        claim,
+        stream,
+        results,
+        lambda b, loss: np.all(loss[b <= claim["upto"] + 1e-9] <= claim["loss"]),
+    )
 
 
 @kind
 def drops(claim: Claim, stream: str, results: Results) -> Finding:
-    return _noise(claim, stream, results, lambda b, loss: np.any(loss[b > claim["after"] + 1e-9] > claim["loss"]))
+    return _noise(
+        claim,
+        stream,
+        results,
+        lambda b, loss: np.any(loss[b > claim["after"] + 1e-9] > claim["loss"]),
+    )
 
 
 @kind
@@ -176,7 +186,10 @@ def _noise(claim, stream, results, holds: Callable[[np.ndarray, np.ndarray], boo
         if (curve := noise_curve(results, m, stream)) is None:
             return Finding(ABSENT, f"no flatness probe of {method_name(m)}")
         b, accuracy = curve
-        numbers.append(f"{method_name(m)} " + ", ".join(f"{x:g}: {a:.3f}" for x, a in zip(b, accuracy, strict=True)))
+        numbers.append(
+            f"{method_name(m)} "
+            + ", ".join(f"{x:g}: {a:.3f}" for x, a in zip(b, accuracy, strict=True))
+        )
         verdicts.append(bool(holds(b, np.round(accuracy[0] - accuracy, 12))))
     return Finding(HOLDS if all(verdicts) else FAILS, "; ".join(numbers))
 

@@ -42,7 +42,10 @@ def over_time(results: Results, methods: Sequence[str], read: str, streams=None)
 def ablation(results: Results, methods: Sequence[str], stream: str = "satimage") -> Figure:
     """The paper's pairs: classification (R[t,t]) and memorisation (R[T,j]) on one dataset."""
     figure, axes = grid(1, 2, sharey=True)
-    shown = [_panel(ax, results, stream, methods, read) for ax, read in zip(axes, (STEP, LAST), strict=True)]
+    shown = [
+        _panel(ax, results, stream, methods, read)
+        for ax, read in zip(axes, (STEP, LAST), strict=True)
+    ]
     axes[1].set_ylabel("")
     axes[0].set_title(f"{dataset_name(stream)}: classification")
     axes[1].set_title(f"{dataset_name(stream)}: memorisation")

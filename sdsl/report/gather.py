@@ -22,13 +22,16 @@ DATA = ("data_sha256", "data_source", "data_standing", "stream_sha256")
 
 def gather(uri: str | None, experiment: str = "sdsl", short: bool = False) -> Results:
     """Short runs (stream.max_segments is set) are left out unless asked for."""
+    where = store_uri(uri).partition("?")[0]
+    file = where.removeprefix("sqlite:///")
+    if file != where and not Path(file).exists():  # MLflow would make an empty one
+        raise UserError(f"There is no store {file}. Start with: python -m sdsl.run +sweeps=smoke")
     client = PatientClient(store_uri(uri))
-    rows, notes = [], []
-    for run in _finished(client, experiment, uri):
-        rows.append(_row(run))
+    notes: list[str] = []
+    rows = [_row(run) for run in _finished(client, experiment, where)]
     if not rows:
         raise UserError(
-            f"No finished run in experiment '{experiment}' of {store_uri(uri).partition('?')[0]}. "
+            f"No finished run in experiment '{experiment}' of {where}. "
             "Start with: python -m sdsl.run +sweeps=smoke"
         )
     frame = pd.DataFrame(rows)
@@ -55,10 +58,9 @@ def gather(uri: str | None, experiment: str = "sdsl", short: bool = False) -> Re
     return Results(frame.sort_values(order), R, curves, (*notes, *gave_way))
 
 
-def _finished(client: PatientClient, experiment: str, uri: str | None) -> Iterator[Run]:
+def _finished(client: PatientClient, experiment: str, where: str) -> Iterator[Run]:
     known = client.get_experiment_by_name(experiment)
     if known is None:
-        where = store_uri(uri).partition("?")[0]
         raise UserError(f"The store {where} has no experiment '{experiment}': run something first.")
     token = None
     while True:

@@ -48,7 +48,9 @@ def latex(table: pd.DataFrame, title: str, label: str) -> str:
             if any(paper):
                 shown = " & ".join(rf"\textit{{{p}}}" if p else "" for p in paper)
                 lines.append(rf"\quad\textit{{paper}} & {shown} \\")
-        bounds = " & ".join(_escape_words(tables.bound_text(first.static_bound[s])) for s in streams)
+        bounds = " & ".join(
+            _escape_words(tables.bound_text(first.static_bound[s])) for s in streams
+        )
         data = " & ".join(escape(first.standing[s]) or "--" for s in streams)
         lines += [
             r"\midrule",

@@ -1,13 +1,16 @@
 """How every figure looks: column width, one look a method, a footnote on the data, SVG and PDF."""
 
+import functools
 import io
 import itertools
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,6 +18,7 @@ from matplotlib.lines import Line2D
 from sdsl.report.names import DATASETS, INK, dataset_name, look, method_name
 from sdsl.report.results import Results
 
+T = TypeVar("T")
 COLUMN = 3.35  # inches: one column of a two-column paper
 STYLE = {
     "font.size": 6.5,
@@ -44,17 +48,26 @@ STYLE = {
 
 
 def grid(rows: int, columns: int, width: float = COLUMN, height: float = 1.15, **options):
-    """(figure, flat list of axes) under STYLE."""
-    with rc_context(STYLE):
-        figure = Figure(figsize=(width, rows * height + 0.75), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.03, hspace=0.04)
-        axes = figure.subplots(rows, columns, squeeze=False, **options)
-    return figure, list(axes.flat)
+    """(figure, flat list of axes)."""
+    figure = Figure(figsize=(width, rows * height + 0.75), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.03, hspace=0.04)
+    return figure, list(figure.subplots(rows, columns, squeeze=False, **options).flat)
 
 
-def gid(method: str, counter=itertools.count()) -> str:
+def styled(draw: Callable[..., T]) -> Callable[..., T]:
+    """Drawn and saved under STYLE, whatever the reader's matplotlibrc says."""
+
+    @functools.wraps(draw)
+    def under_style(*args, **kwargs) -> T:
+        with rc_context({**rcParamsDefault, **STYLE, "backend": "agg"}):
+            return draw(*args, **kwargs)
+
+    return under_style
+
+
+def gid(method: str) -> str:
     """An SVG id that the page turns back into the method's name."""
-    return f"method-{method.encode().hex()}-{next(counter)}"
+    return f"method-{method.encode().hex()}"
 
 
 def band(axes: Axes, x: np.ndarray, Y: np.ndarray, method: str) -> None:
@@ -81,15 +94,14 @@ def legend(figure: Figure, methods: Sequence[str], columns: int = 4) -> None:
         own = look(method)
         name = plain(method_name(method))
         handles.append(Line2D([], [], color=own.colour, ls=own.dash, label=name, gid=gid(method)))
-    with rc_context(STYLE):
-        figure.legend(
-            handles=handles,
-            loc="outside upper center",
-            ncols=min(columns, max(1, len(handles))),
-            handlelength=1.8,
-            columnspacing=1.2,
-            borderaxespad=0.1,
-        )
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=min(columns, max(1, len(handles))),
+        handlelength=1.8,
+        columnspacing=1.2,
+        borderaxespad=0.1,
+    )
 
 
 def footnote(figure: Figure, results: Results, streams: Iterable[str], what: str) -> None:
@@ -104,8 +116,7 @@ def footnote(figure: Figure, results: Results, streams: Iterable[str], what: str
     setting = " Calibrated prefixes." if prefixes == {"calibrated"} else ""
     text = f"{what}{setting} Data: {data or 'none'}."
     lines = textwrap.fill(text, int(figure.get_figwidth() * 29))
-    with rc_context(STYLE):
-        figure.supxlabel(plain(lines), fontsize=4.8, color="0.4", x=0.01, ha="left")
+    figure.supxlabel(plain(lines), fontsize=4.8, color="0.4", x=0.01, ha="left")
 
 
 def seeds(results: Results) -> str:
@@ -125,18 +136,18 @@ def paper_streams(results: Results) -> list[str]:
     return [s for s in DATASETS if s in results.streams()]
 
 
-def svg(figure: Figure) -> str:
-    out = io.StringIO()
-    with rc_context(STYLE):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "sdsl.report"})
-    return out.getvalue()
-
-
+@styled
 def save(figure: Figure, folder: Path, name: str) -> str:
     """Writes name.svg and name.pdf; hands back the SVG for the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = svg(figure)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # arranged once; the second format needs no second thought
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "sdsl.report"})
+    count = itertools.count()  # a method has several marks, an id only one
+    text = re.sub(
+        r'id="(method-[0-9a-f]*)"', lambda m: f'id="{m[1]}-{next(count)}"', out.getvalue()
+    )
     (folder / f"{name}.svg").write_text(text, encoding="utf-8")
-    with rc_context(STYLE):
-        figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
+    figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
     return text

@@ -51,7 +51,9 @@ def interquartile_mean(scores: Mapping[str, np.ndarray]) -> Difference:
     Agarwal et al., Deep RL at the edge of the statistical precipice, NeurIPS 2021.
     """
     rng = np.random.default_rng(SEED)
-    parts = [values[rng.integers(len(values), size=(2000, len(values)))] for values in scores.values()]
+    parts = [
+        values[rng.integers(len(values), size=(2000, len(values)))] for values in scores.values()
+    ]
     redrawn = np.concatenate(parts, axis=1)  # [draws, runs]
     pooled = np.concatenate(list(scores.values()))
     middle = stats.trim_mean(redrawn, 0.25, axis=1)
@@ -79,8 +81,8 @@ def friedman(means: pd.DataFrame) -> float:
 def power_note(methods: int, datasets: int) -> str:
     distance, widest = critical_difference(methods, datasets), methods - 1
     return (
-        f"{datasets} datasets, {methods} methods: the Nemenyi distance is {distance:.2f} ranks, and "
-        f"mean ranks span at most {widest}. Two methods that differ by less are not told apart, "
+        f"{datasets} datasets, {methods} methods: the Nemenyi distance is {distance:.2f} ranks, "
+        f"and mean ranks span at most {widest}. Two methods that differ by less are not told apart, "
         "which does not mean that they are alike."
     )
 

@@ -2,12 +2,12 @@
 
 import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from omegaconf import OmegaConf
 
 from sdsl.report import checks
 from sdsl.report.names import METRICS, PAPER, dataset_name, method_name
@@ -19,6 +19,12 @@ SETTINGS = {
     "literal": "Literal streams: the paper's text to the letter",
     "calibrated": "Calibrated prefixes: T chosen after seeing the paper's ST and JT",
 }
+
+RULES = """A cell is reproduced where |mean here − paper's mean| ≤ max(2 × the paper's std, 0.02);
+out of reach where the stream's measured static bound lies below the paper's mean by more than that.
+An order is reproduced where the 95 % paired bootstrap interval of the difference over common seeds
+excludes 0 in the claimed direction; undecided: the means are in the claimed order, the interval
+includes 0. Every test: sdsl/report/claims.yaml. Data: the standing of the rows behind a verdict."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Verdict:
 
 @functools.cache
 def book() -> dict[str, Any]:
-    return yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return OmegaConf.to_container(OmegaConf.load(FILE))
 
 
 def paper_cell(method: str, dataset: str) -> tuple[float, float] | None:
@@ -127,3 +133,21 @@ def summary(verdicts: list[Verdict]) -> str:
     if undecided:
         words[1] += f" ({undecided} of them: means in the claimed order, interval includes 0)"
     return f"{len(verdicts)} claims: {', '.join(words)}"
+
+
+def markdown(judged: Mapping[str, list[Verdict]]) -> str:
+    """verdicts.md: the counts, then every claim with its numbers, a section a setting."""
+    lines = ["# Verdicts", ""]
+    for setting, found in judged.items():
+        lines += [f"- {SETTINGS[setting]}. {summary(found)}."]
+    lines += ["", RULES, ""]
+    for setting, found in judged.items():
+        lines += [f"## {SETTINGS[setting]}", ""]
+        lines += ["| verdict | claim | numbers | where | data | in the paper's Table 2 |"]
+        lines += ["|---|---|---|---|---|---|"]
+        for v in found:
+            shown = f"{v.verdict}{' (undecided)' if v.undecided else ''}"
+            cells = (shown, v.text, v.numbers, v.where, v.standing or "–", v.in_paper)
+            lines.append(f"| {' | '.join(cell.replace('_', chr(92) + '_') for cell in cells)} |")
+        lines.append("")
+    return "\n".join(lines)
