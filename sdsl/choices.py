@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
 
 from sdsl.errors import UserError
 
@@ -21,10 +22,9 @@ HELP = """python -m sdsl.run: one run, or a sweep, of semi-supervised drifted st
 """
 
 
-def roots() -> list[Path]:
+def roots(hydra: DictConfig) -> list[Path]:
     """The folders of Hydra's search path, ours and the user's (--config-dir)."""
-    sources = HydraConfig.get().runtime.config_sources
-    return [Path(source.path) for source in sources if source.schema == "file"]
+    return [Path(source.path) for source in hydra.runtime.config_sources if source.schema == "file"]
 
 
 def options(group: str, folders: Iterable[Path]) -> dict[str, list[Path]]:
@@ -55,9 +55,9 @@ def describe(file: Path) -> str:
 
 def help_text() -> str:
     """The text of --help, as a template of Hydra's (a dollar sign stands doubled)."""
-    lines = [HELP]
+    lines, folders = [HELP], roots(HydraConfig.get())
     for group in GROUPS:
-        if known := options(group, roots()):
+        if known := options(group, folders):
             width = max(map(len, known)) + 2
             lines += [f"{'+' if group == 'sweeps' else ''}{group}="]
             lines += [f"  {name:<{width}}{describe(files[0])}" for name, files in known.items()]

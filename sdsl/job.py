@@ -43,7 +43,7 @@ def task(config: DictConfig) -> Report:
     if HydraConfig.get().mode != RunMode.RUN:
         return run(plain(config), progress.Quiet())
     try:
-        choices.refuse_duplicates(choices.roots())
+        choices.refuse_duplicates(choices.roots(HydraConfig.get()))
         with progress.Bar() as watch:
             report = run(plain(config), watch)
     except UserError as error:
@@ -123,7 +123,7 @@ def _record(
     keys = {seed: identity.run_key(tags["group_key"], seed) for seed in seeds}
     entries = {}
     with ledger.recording(name, tags, keys) as runs:
-        watch.stage(name)
+        watch.stage(name, length(config, table))
         _, outcome, probed = experiment.run(config, seeds, table, watch.step)
         for s, seed in enumerate(seeds):
             # The store's address may hold a password, and is no part of what was run.
@@ -138,6 +138,12 @@ def _record(
                 ledger.log(runs[seed], own, found.metrics, found.curves, Path(folder))
             entries[seed] = Entry(seed, runs[seed], found.metrics)
     return entries
+
+
+def length(config: Mapping[str, Any], table: "Table") -> int:
+    """About how many segments there are to come, for the bar."""
+    whole = len(table.y) // config["dataset"]["segment_size"] - 1
+    return min(whole, config["stream"]["max_segments"] or whole)
 
 
 def _scratch() -> Path:

@@ -10,14 +10,13 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus, filter_overrides, run_job, setup_globals
 from hydra_plugins.hydra_joblib_launcher.joblib_launcher import JoblibLauncher
 from omegaconf import DictConfig, open_dict
 
+from sdsl import interrupt
 from sdsl.errors import UserError
 
 TRIES = 2  # of a job whose worker is killed
@@ -41,38 +40,39 @@ class LocalLauncher(JoblibLauncher):
     def launch(
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
-        from sdsl import progress
+        from sdsl import choices, progress
         from sdsl.tracking import Ledger
 
         setup_globals()
+        choices.refuse_duplicates(choices.roots(self.config.hydra))
         jobs = [self._job(initial_job_idx + i, words) for i, words in enumerate(job_overrides)]
-        Path(str(self.config.hydra.sweep.dir)).mkdir(parents=True, exist_ok=True)
         # The store is made here, before any worker: two processes at once would break a new one.
-        ledger = Ledger(self.config.tracking.uri, self.config.tracking.experiment)
-        ledger.adopt_stale()
+        places = {(job.config.tracking.uri, job.config.tracking.experiment) for job in jobs}
+        ledgers = [Ledger(*place) for place in places]
+        for ledger in ledgers:
+            ledger.adopt_stale()
         watch = progress.Sweep(jobs)
         try:
             with watch:
                 for job, done in self._run(sorted(jobs, key=lambda job: -job.cost)):
                     watch.finished(job, done)
         finally:
-            ledger.adopt_stale()  # of workers that were killed
+            for ledger in ledgers:  # runs of workers that were killed
+                ledger.adopt_stale()
         watch.report()
         if watch.failures:
             raise SystemExit(1)
         return [watch.done[job.index] for job in jobs]
 
     def _job(self, index: int, words: Sequence[str]) -> Job:
-        from sdsl import choices, experiment, job
+        from sdsl import experiment, job
 
         told = " ".join(filter_overrides(words))
         config = self.hydra_context.config_loader.load_sweep_config(self.config, list(words))
         with open_dict(config):
             config.hydra.job.id = config.hydra.job.num = index
-        HydraConfig.instance().set_config(config)
-        plain = job.plain(config)
         try:
-            choices.refuse_duplicates(choices.roots())
+            plain = job.plain(config)
             experiment.check(plain)
         except UserError as error:
             raise UserError(f"{error}\n(in the job {told})") from None
@@ -80,7 +80,9 @@ class LocalLauncher(JoblibLauncher):
 
     def _run(self, jobs: list[Job]):
         """(job, its return) as they end; one job, or one core, needs no other process."""
-        asked = int(self.joblib.get("n_jobs", -1))
+        asked = self.joblib.get("n_jobs", -1)
+        if not isinstance(asked, int):
+            raise UserError(f"hydra.launcher.n_jobs={asked}: expected a number; -1 is all cores.")
         slots = min(len(jobs), asked if asked > 0 else _cores())
         arguments = (self.task_function, self.hydra_context)
         if slots <= 1:
@@ -103,7 +105,7 @@ class Pools:
     def __init__(self):
         self.own = threading.local()
         self.all: list[Any] = []
-        self.stopped = False
+        self.lock, self.stopped = threading.Lock(), False
 
     def run(self, job: Job, arguments: tuple) -> JobReturn:
         from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -113,9 +115,7 @@ class Pools:
                 return self._submit(job, arguments).result()
             except BrokenProcessPool:
                 self.own.pool = None
-                if self.stopped:
-                    break
-            except Exception as error:  # the job's return could not be carried over
+            except Exception as error:  # stopped, or the job's return could not be carried over
                 return _failed(f"{type(error).__name__}: {error}")
         return _failed(f"its process was killed {TRIES} times; out of memory?")
 
@@ -123,14 +123,18 @@ class Pools:
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
         if getattr(self.own, "pool", None) is None:
-            self.own.pool = ProcessPoolExecutor(
-                1, env=ONE_THREAD, initializer=_end_with, initargs=(os.getpid(),)
-            )
-            self.all.append(self.own.pool)
+            with self.lock:
+                if self.stopped:
+                    raise RuntimeError("the sweep was stopped")
+                self.own.pool = ProcessPoolExecutor(
+                    1, env=ONE_THREAD, initializer=_begin, initargs=(os.getpid(),)
+                )
+                self.all.append(self.own.pool)
         return self.own.pool.submit(_work, job, *arguments)
 
     def kill(self) -> None:
-        self.stopped = True
+        with self.lock:
+            self.stopped = True
         for pool in self.all:
             pool.shutdown(wait=True, kill_workers=True)
 
@@ -155,8 +159,9 @@ def _failed(cause: str) -> JobReturn:
     return done
 
 
-def _end_with(parent: int) -> None:
-    """Leave when the parent is gone, even by SIGKILL: a run must not end behind a rerun's back."""
+def _begin(parent: int) -> None:
+    """A worker ends when its parent does, even by SIGKILL: nothing may run on behind a rerun."""
+    interrupt.ignore()
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Quiet:
     """Nobody watches: a job of a sweep."""
 
-    def stage(self, name: str) -> None: ...
+    def stage(self, name: str, segments: int | None = None) -> None: ...
 
     def line(self, text: str) -> None: ...
 
@@ -49,14 +49,15 @@ class Bar(Quiet):
     def __exit__(self, *error) -> None:
         self.bar.stop()
 
-    def stage(self, name: str) -> None:
-        self.bar.update(self.task, description=name)
+    def stage(self, name: str, segments: int | None = None) -> None:
+        self.bar.update(self.task, description=name, total=segments, completed=0)
 
     def line(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def step(self, t: int, online: float) -> None:
-        self.bar.update(self.task, now=f"segment {t}, Acc_t so far {100 * online:.2f}")
+        now = f"segment {t}, Acc_t so far {100 * online:.2f}"
+        self.bar.update(self.task, completed=t, now=now)
 
 
 class Sweep:

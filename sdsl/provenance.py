@@ -22,10 +22,12 @@ LIBRARIES = {
 def tags() -> dict[str, str]:
     """Tags that every run of this process shares."""
     versions = {tag: importlib.metadata.version(name) for tag, name in LIBRARIES.items()}
+    sha = _git("rev-parse", "HEAD").strip() or "none"
     return {
         **versions,
+        "mlflow.source.git.commit": sha,  # the UI's column "Version"
         "python": platform.python_version(),
-        "git_sha": _git("rev-parse", "HEAD").strip() or "none",
+        "git_sha": sha,
         "dirty": str(bool(diff())).lower(),
         "cpu": _cpu(),
         "cores": str(os.cpu_count()),

@@ -10,7 +10,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from sdsl import choices, job, overrides, plugins, refusals
+from sdsl import choices, interrupt, job, overrides, plugins, refusals
 from sdsl.errors import UserError
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, and the refusal is worded here
     OmegaConf.register_new_resolver("sdsl_help", choices.help_text, replace=True)
     plugins.register()
-    signal.signal(signal.SIGTERM, _terminate)
+    interrupt.install()
     start = hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")
     try:
         sys.argv[1:] = overrides.rewrite(sys.argv[1:])
@@ -36,11 +36,6 @@ def main() -> None:
     except KeyboardInterrupt as stop:
         print("Stopped. The same command goes on from here.", file=sys.stderr)
         sys.exit(128 + (stop.args[0] if stop.args else signal.SIGINT))
-
-
-def _terminate(number, frame) -> None:
-    """SIGTERM ends a run the way Ctrl-C does: marked KILLED, nothing left behind."""
-    raise KeyboardInterrupt(number)
 
 
 if __name__ == "__main__":

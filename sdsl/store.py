@@ -13,6 +13,7 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException, RestException
 
 from sdsl.errors import UserError
+from sdsl.interrupt import shielded
 
 PATIENCE = 120.0  # seconds to wait for a locked or restarting store
 LOCK = 60  # of them, inside SQLite's own busy handler
@@ -64,7 +65,8 @@ class PatientClient:
         start, pause = time.monotonic(), 0.05
         while True:
             try:
-                return call()
+                with shielded():
+                    return call()
             except Exception as error:
                 if not _passing(error) or time.monotonic() + pause > start + self.patience:
                     raise

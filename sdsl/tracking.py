@@ -13,6 +13,7 @@ from mlflow.entities import Metric, Param, Run
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
 from sdsl import provenance
+from sdsl.interrupt import shielded
 from sdsl.store import connect, store_uri
 
 BATCH = 1000  # MLflow's limits on one call: this many values, of them PARAMS params
@@ -69,7 +70,8 @@ class Ledger:
         try:
             for seed, key in seeds.items():
                 own = {**shared, "seed": seed, "run_key": key}
-                runs[seed] = self._create_run(f"{name} · seed {seed}", own)
+                with shielded():
+                    runs[seed] = self._create_run(f"{name} · seed {seed}", own)
             yield runs
         except Exception:
             self._give_up(runs.values(), "FAILED", traceback.format_exc())

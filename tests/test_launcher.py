@@ -1,0 +1,149 @@
+"""Sweeps that survive: killed workers, a killed parent, signals; the same bits however they ran."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli import SERIAL, call, runs, status
+from support import config
+
+from sdsl import launcher
+
+ROOT = Path(__file__).parents[1]
+SWEEP = (
+    "-m",
+    "method=st,jt",
+    "dataset=twonorm,satimage",
+    "seed=0,1",
+    "stream.max_segments=4",
+    "replay=retrain",  # some steps of training, so that a kill finds work under way
+)
+
+
+def start(*words: str) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "sdsl.run", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(condition, process: subprocess.Popen, seconds: float = 600) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.05)
+
+
+def running() -> list:
+    try:
+        return [run for run in runs() if run.info.status == "RUNNING"]
+    except AttributeError:  # no experiment yet
+        return []
+
+
+def finished() -> dict[str, bytes]:
+    """run name -> R, of everything that is FINISHED; a name that stands twice was done twice."""
+    found = [run for run in runs() if run.info.status == "FINISHED"]
+    names = [run.info.run_name for run in found]
+    assert len(set(names)) == len(names), names
+    folder = Path("outputs", "mlruns")
+    files = [folder / run.info.run_id / "artifacts" / "R.npy" for run in found]
+    return dict(zip(names, (np.load(file).tobytes() for file in files), strict=True))
+
+
+def test_a_killed_sweep_goes_on_where_it_was(here, empty_store, tmp_path_factory, capfd):
+    rng = np.random.default_rng(0)
+    sweep = start(*SWEEP)
+    wait_for(running, sweep)
+    time.sleep(rng.uniform(0, 0.5))
+    for run in running()[:1]:  # a worker, in the middle of a job
+        os.kill(int(run.data.tags["pid"]), signal.SIGKILL)
+    wait_for(lambda: len(finished()) >= rng.integers(2, 5), sweep)
+    sweep.kill()  # then the parent
+    sweep.communicate()
+
+    sweep = start(*SWEEP)
+    table = sweep.communicate()[0]
+    assert sweep.returncode == 0
+    assert len(finished()) == 8
+    assert "RUNNING" not in {run.info.status for run in runs()}
+    survived = finished()
+
+    other = tmp_path_factory.mktemp("undisturbed")
+    (other / "mlflow.db").write_bytes(empty_store.read_bytes())
+    os.chdir(other)  # `here` goes back by itself
+    capfd.readouterr()
+    assert call(SERIAL, "fuse=false", *SWEEP) == 0  # in one process, one seed at a time
+    assert capfd.readouterr().out == table
+    assert finished() == survived
+
+
+BOMB = """
+import os, signal
+from dataclasses import dataclass
+from pathlib import Path
+from sdsl.labelers.none import NoLabels
+
+@dataclass
+class Bomb(NoLabels):
+    how: str = "raise"
+
+    def start(self, gold, learner, draws):
+        with Path("tries.txt").open("a") as file:
+            file.write(self.how)
+        if self.how == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise ValueError("a bad labeler")
+"""
+
+
+def test_a_job_that_dies_is_tried_twice_and_costs_no_other(here, monkeypatch, capfd):
+    (here / "bombs").mkdir()
+    (here / "bombs" / "bomb.py").write_text(BOMB)
+    (here / "mine" / "labeler").mkdir(parents=True)
+    for how in ("raise", "die"):
+        text = f"name: bombs.bomb\nhow: {how}\n"
+        (here / "mine" / "labeler" / f"{how}.yaml").write_text(text)
+    monkeypatch.syspath_prepend(str(here))
+    line = ("--config-dir", "mine", "-m", "hydra.launcher.n_jobs=2", "method=st", "dataset=twonorm")
+    assert call(*line, "labeler=die,none,raise", "stream.max_segments=2") == 1
+    out, err = capfd.readouterr()
+    assert sorted((r.data.tags["labeler"], r.info.status) for r in runs()) == [
+        ("bombs.bomb", "FAILED"),
+        ("bombs.bomb", "KILLED"),
+        ("bombs.bomb", "KILLED"),
+        ("none", "FINISHED"),
+    ]
+    assert (here / "tries.txt").read_text().count("die") == launcher.TRIES == 2
+    assert "ValueError: a bad labeler" in err and "its process was killed 2 times" in err
+    assert "labeler=die" in err.partition("FAILED")[2]
+    assert "Traceback" not in err
+    assert out.count("twonorm") == 1
+
+
+@pytest.mark.parametrize("words", [(), ("-m", "dataset=twonorm,ug_2c_2d")])
+def test_sigterm_marks_what_runs_as_killed(here, words):
+    run = start(*words, "method=jt", "replay.fit.steps=100000")
+    wait_for(running, run)
+    run.send_signal(signal.SIGTERM)
+    _, err = run.communicate(timeout=600)
+    assert run.returncode == 128 + signal.SIGTERM
+    assert set(status().values()) == {"KILLED"}
+    assert "The same command goes on from here." in err and "Traceback" not in err
+
+
+def test_long_jobs_come_first():
+    short = launcher.cost(config("method=st", "stream.max_segments=3"))
+    long = launcher.cost(config("method=st"))
+    own = launcher.cost(config("method=st", "dataset=own/csv", "dataset.path=x"))
+    assert short < long < own
