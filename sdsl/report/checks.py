@@ -47,9 +47,9 @@ def cell(claim: Claim, stream: str, results: Results) -> Finding:
     ours = f"here {spread(values)}" if len(values) else "no run here"
     limit = f", static bound {bound:.3f}" if np.isfinite(bound) else ", static bound not run"
     numbers = f"{ours}; {paper}{limit}"
-    if len(values) and abs(values.mean() - claim["mean"]) <= slack:
+    if len(values) and abs(values.mean() - claim["mean"]) <= slack + 1e-9:
         return Finding(HOLDS, numbers)
-    if bound < claim["mean"] - slack:
+    if bound < claim["mean"] - slack - 1e-9:
         return Finding(BEYOND, numbers)
     return Finding(FAILS, numbers) if len(values) else Finding(ABSENT, numbers)
 

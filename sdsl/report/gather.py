@@ -38,6 +38,8 @@ def gather(uri: str | None, experiment: str = "sdsl", short: bool = False) -> Re
     if not short:
         notes += _left_out(frame, frame.short != "", "short runs (stream.max_segments is set)")
         frame = frame[frame.short == ""]
+        if frame.empty:
+            raise UserError(f"All runs of {where} are short ones: ask for them by --include-short.")
     frame = _apart(frame)
     frame, gave_way = newest(frame)
     R, curves, missing = {}, {name: {} for name in KEPT}, []

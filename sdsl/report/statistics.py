@@ -82,8 +82,8 @@ def power_note(methods: int, datasets: int) -> str:
     distance, widest = critical_difference(methods, datasets), methods - 1
     return (
         f"{datasets} datasets, {methods} methods: the Nemenyi distance is {distance:.2f} ranks, "
-        f"and mean ranks span at most {widest}. Two methods that differ by less are not told apart, "
-        "which does not mean that they are alike."
+        f"and mean ranks span at most {widest}. Two methods that differ by less are not told "
+        "apart, which does not mean that they are alike."
     )
 
 

@@ -1,0 +1,96 @@
+"""The whole report from an exported folder, whole or partial; every figure both ways."""
+
+import re
+
+import pytest
+from made_up import METHODS, results
+
+from sdsl.report import archive, page
+from sdsl.report.__main__ import main
+from sdsl.report.results import Results
+
+SCRIPT = "<script>document.title='owned'</script>"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A report with a hostile method and a calibrated setting, from a folder."""
+    import pandas as pd
+
+    folder = tmp_path_factory.mktemp("report")
+    a = results(methods=(*METHODS, SCRIPT), datasets=("ug_2c_5d", "satimage"), seeds=2, T=4)
+    b = results(("st", "ours"), ("ug_2c_5d",), seeds=2, T=3, prefix="calibrated")
+    curves = {name: {**a.curves[name], **b.curves[name]} for name in a.curves}
+    both = Results(pd.concat([b.frame, a.frame]), {**a.R, **b.R}, curves, ("a <b>note</b>",))
+    archive.export(both, folder / "given")
+    assert main(["--from", str(folder / "given"), "--out", str(folder / "out")]) == 0
+    return folder / "out"
+
+
+def test_what_is_there(report):
+    for name in ("index.html", "verdicts.md", "verdicts.csv", "statistics.md"):
+        assert (report / name).stat().st_size > 500, name
+    for name in ("acc_final", "acc_online", "acc_final_calibrated"):
+        for kind in ("md", "tex", "csv"):
+            assert (report / "tables" / f"{name}.{kind}").exists()
+    names = {file.stem for file in (report / "figures").glob("*.svg")}
+    assert names == {file.stem for file in (report / "figures").glob("*.pdf")}
+    paper = {"acc_t", "robust_labelling", "ablation_ils", "memory", "ablation_fr", "flatness"}
+    assert paper | {"pseudo_labels", "runs_acc_final", "R_satimage", "beyond"} <= names
+    assert "acc_t_calibrated" in names
+
+
+def test_the_page_needs_no_network_and_shows_names_as_text(report):
+    html = (report / "index.html").read_text()
+    assert SCRIPT not in html
+    assert "&lt;script&gt;" in html
+    assert "a &lt;b&gt;note&lt;/b&gt;" in html
+    assert html.count("<script") == 1
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', html)
+    assert not re.findall(r"@import|url\((?!#)", html)
+    links = re.findall(r'href="(figures/[^"]*)"', html)
+    assert links
+    assert all((report / link).exists() for link in links)
+
+
+def test_the_page_opens_on_the_counts(report):
+    html = (report / "index.html").read_text()
+    assert html.index('class="tiles"') < html.index("<table")
+
+
+def test_provenance_is_on_the_page(report):
+    html = (report / "index.html").read_text()
+    runs = archive.load(report.parent / "given").frame
+    assert all(run in html for run in runs.index)
+    for column in ("data_sha256", "stream_sha256", "config_sha256", "code_sha256"):
+        assert all(value in html for value in runs[column].unique()), column
+
+
+def test_ids_are_unique(report):
+    html = (report / "index.html").read_text()
+    ids = re.findall(r'\bid="([^"]*)"', html)
+    assert len(ids) == len(set(ids))
+
+
+def test_marks_know_their_method():
+    svg = (
+        f'<?xml?><svg width="1pt" height="2pt"><g id="method-{b"ours".hex()}-3"/><g id="a"/></svg>'
+    )
+    found = page.inline(svg, "x", {"ours": 7})
+    assert found == '<svg  ><g data-m="7"/><g id="x-a"/></svg>'
+
+
+def test_the_same_runs_give_the_same_files(tmp_path):
+    given = results(methods=("st", "ours"), datasets=("spam",), seeds=2, T=3)
+    archive.export(given, tmp_path / "given")
+    for name in ("one", "two"):
+        words = ["--from", str(tmp_path / "given"), "--out", str(tmp_path / name)]
+        assert main([*words, "--no-figures"]) == 0
+    for file in (tmp_path / "one").rglob("*.*"):
+        other = tmp_path / "two" / file.relative_to(tmp_path / "one")
+        assert other.read_bytes() == file.read_bytes(), file
+
+
+def test_a_folder_without_results_is_refused_in_words(tmp_path, capsys):
+    assert main(["--from", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert "holds no exported results" in capsys.readouterr().err
