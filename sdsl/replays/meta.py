@@ -24,7 +24,7 @@ DOMAINS = 5  # pseudo-domains P_l a trajectory
 
 @dataclass
 class Meta(Replay):
-    iterations: int = number(50, low=0)
+    iterations: int = number(25, low=0)
     batch: int = number(64, low=2)  # rows of D, of a support, of a query set; fewer where there are
     inner_steps: int = number(3, low=0)  # of the head, for each pseudo-domain
     inner_lr: float = number(0.03, low=0)
