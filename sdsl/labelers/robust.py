@@ -30,6 +30,7 @@ class Robust(Labeler):
     ils: str = choice("project", "gram", "off")
     anchor: float = number(1.0, low=0)  # how hard prototypes are pulled to the label embedding
     energy: float = number(0.95, low=0, high=1)  # of the label embedding's rank
+    center: bool = True  # cosines around the segment's mean feature: ReLU features share one orthant
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         f = learner.features(gold.X)
@@ -55,7 +56,7 @@ class Robust(Labeler):
         for _ in range(self.rounds):
             f = learner.features(step.X)
             U = self.label_semantics.refine(U, self.anchor)
-            new = assign(f, U)
+            new = assign(f, U, self.center)
             changed = (new != y).float().mean(1)
             y = torch.where(running[:, None], new, y)
             U = torch.where(running[:, None, None], prototypes(f, y, U), U)
@@ -70,7 +71,7 @@ class Robust(Labeler):
             for p, old in zip(learner.theta, frozen, strict=True):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
         U = self.label_semantics.refine(U, self.anchor)
-        y = assign(learner.features(step.X), U)
+        y = assign(learner.features(step.X), U, self.center)
         active = torch.full((S,), float(self.label_semantics.active))
         return Pseudo(y, Rows.full(step.X, y), log | {"rounds": rounds, "ils_active": active})
 
@@ -101,9 +102,10 @@ def soft_prototypes(f: Tensor, logits: Tensor) -> Tensor:
     return p.transpose(1, 2) @ f / p.sum(1)[:, :, None].clamp(min=1e-8)
 
 
-def assign(f: Tensor, U: Tensor) -> Tensor:
+def assign(f: Tensor, U: Tensor, center: bool) -> Tensor:
     """Eq. 4: the class whose prototype is nearest in cosine distance, [S, n]."""
-    return (F.normalize(f, dim=2) @ F.normalize(U, dim=2).transpose(1, 2)).argmax(2)
+    origin = f.mean(1, keepdim=True) if center else 0.0
+    return (F.normalize(f - origin, dim=2) @ F.normalize(U - origin, dim=2).transpose(1, 2)).argmax(2)
 
 
 def prototypes(f: Tensor, y: Tensor, previous: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sdsl.component import number
+from sdsl.component import choice, number
 from sdsl.contract import Pseudo, Replay, Step
 from sdsl.learner import Learner, Training
 
@@ -10,14 +10,16 @@ from sdsl.learner import Learner, Training
 @dataclass
 class Retrain(Replay):
     fit: Training = field(default_factory=Training)
-    fresh: bool = False  # restart from random networks at every step
+    origin: str = choice("generation", "previous", "fresh")  # the parameters replay starts from
     gold: float = number(1.0, low=0)  # weight of D
     lookback: float = number(1.0, low=0)  # weight of the rows kept from t-1
     segment: float = number(1.0, low=0)  # weight of the newly labelled rows
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
-        if self.fresh:
+        if self.origin == "fresh":
             learner.reset()
+        elif self.origin == "previous":
+            learner.load(step.theta)
         sets = [step.gold, step.lookback, pseudo.rows]
         weights = [self.gold, self.lookback, self.segment]
         used = [k for k in range(3) if weights[k] or k == 2]  # what weighs nothing costs nothing
