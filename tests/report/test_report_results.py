@@ -76,7 +76,7 @@ def own(*words: str) -> dict[str, str]:
             own("ours", "labeler=oracle") | {"lookback.size": "7"},
             "ours (labeler=oracle, lookback.size=7)",
         ),
-        ("ours", own("ours", "labeler=none", "replay=none"), "st"),  # equal to another's own
+        ("jt", own("jt", "labeler=none", "replay=none"), "st"),  # equal to another's own
         ("mine", {"lookback.size": "7"}, "mine"),  # conf/ has no such method
         ("<script>", {}, "<script>"),
     ],
