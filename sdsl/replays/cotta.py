@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sdsl.component import number
 from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Optimizer, Training, forward, gradients
+from sdsl.learner import Learner, Optimizer, Training, backward, forward, trace
 from sdsl.replica import Batches, Draws, Rows
 
 
@@ -28,7 +28,7 @@ class Cotta(Replay):
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.source = learner.copy()
-        self.student = [p.requires_grad_() for p in learner.copy()]
+        self.student = learner.copy()
         self.optimizer = Optimizer(self.student, Training(optimizer="adam", lr=self.lr))
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
@@ -39,16 +39,16 @@ class Cotta(Replay):
             with torch.no_grad():
                 unsure = forward(x, self.source)[1].softmax(2).amax(2).mean(1) < self.sure  # [S]
                 target = self.targets(x, teacher, unsure, step.draws).softmax(2)
-            log_p = forward(x, self.student)[1].log_softmax(2)
-            loss = -(target * log_p).sum(2).mean(1)
-            self.optimizer.step(gradients(loss, self.student))
-            with torch.no_grad():
+                inputs, logits = trace(x, self.student)
+                slope = (logits.softmax(2) - target) / self.batch
+                self.optimizer.step(backward(inputs, slope, self.student))
                 torch._foreach_lerp_(teacher, self.student, 1 - self.ema)
                 for p, p0 in zip(self.student, self.source, strict=True):
                     back = step.draws.uniform(*p.shape[1:]) < self.restore
                     p.copy_(torch.where(back, p0, p))
             viewed += unsure / self.steps
-        return {"loss_replay": loss.detach(), "viewed": viewed}
+        loss = -(target * logits.log_softmax(2)).sum(2).mean(1)
+        return {"loss_replay": loss, "viewed": viewed}
 
     def targets(self, x: Tensor, theta, unsure: Tensor, draws: Draws) -> Tensor:
         """The teacher's logits [S, b, C]; the mean over noisy views where the source is unsure."""

@@ -6,11 +6,11 @@ min over theta of mean CE(X_t, y_t) under dropout on f, + l2 ||W||^2; neither go
 import math
 from dataclasses import dataclass
 
-from torch import Tensor
+import torch
 
 from sdsl.component import number
 from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Optimizer, Training, cross_entropy, forward, gradients
+from sdsl.learner import Learner, Optimizer, Theta, Training, backward, cross_entropy_slope, trace
 from sdsl.replica import Batches
 
 
@@ -24,22 +24,23 @@ class Gst(Replay):
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         rows = pseudo.rows
-        steps = math.ceil(
-            self.epochs * step.X.shape[1] / self.batch
-        )  # of X_t, so the same for all S
+        # Epochs of the whole segment: what is kept differs between replicas, steps must not.
+        steps = math.ceil(self.epochs * step.X.shape[1] / self.batch)
         optimizer = Optimizer(learner.theta, Training(optimizer="adam", lr=self.lr))
         for x, y, w in Batches([rows], [1.0], steps, self.batch, step.draws):
-            f, logits = forward(x, learner.theta)
-            if self.dropout:
-                keep = step.draws.uniform(*f.shape[1:]) >= self.dropout
-                head = learner.theta[-1]
-                logits = f * keep / (1 - self.dropout) @ head[:, :-1] + head[:, -1:]
-            loss = cross_entropy(logits, y, w)
-            if self.l2:
-                loss = loss + self.l2 * sum(squares(layer) for layer in learner.theta)
-            optimizer.step(gradients(loss, learner.theta))
-        return {"loss_replay": loss.detach(), "kept": rows.count / step.X.shape[1]}
+            with torch.no_grad():
+                inputs, theta = trace(x, learner.theta)[0], self.thinned(learner.theta)
+                inputs[-1] *= step.draws.uniform(*inputs[-1].shape[1:]) >= self.dropout
+                logits = torch.baddbmm(theta[-1][:, -1:], inputs[-1], theta[-1][:, :-1])
+                loss, slope = cross_entropy_slope(logits, y, w)
+                grads = backward(inputs, slope, theta)
+                grads[-1][:, :-1] /= 1 - self.dropout
+                for g, layer in zip(grads, learner.theta, strict=True):
+                    g[:, :-1] += 2 * self.l2 * layer[:, :-1]
+            optimizer.step(grads)
+        return {"loss_replay": loss.sum(1), "kept": rows.count / step.X.shape[1]}
 
-
-def squares(layer: Tensor) -> Tensor:
-    return layer[:, :-1].square().sum((1, 2))  # [S]
+    def thinned(self, theta: Theta) -> Theta:
+        """The head makes up for the units that dropout takes from it."""
+        head = torch.cat([theta[-1][:, :-1] / (1 - self.dropout), theta[-1][:, -1:]], 1)
+        return [*theta[:-1], head]

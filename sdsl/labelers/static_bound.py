@@ -1,0 +1,88 @@
+"""The bound for Acc_T: the best single classifier of all segments at once, with their true labels.
+
+max over candidates of the accuracy on held-out rows of the unlabelled parts; never on a test part.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from sdsl.component import number
+from sdsl.contract import Labeler, Pseudo, Step
+from sdsl.learner import Learner
+from sdsl.replica import Draws, Rows
+
+SMALL = 10_000  # rows up to which a support vector machine is affordable
+
+
+@dataclass
+class StaticBound(Labeler):
+    heldout: float = number(0.2, low=0.01, high=0.9)  # share of the rows that chooses
+    most: int = number(10_000, low=1)  # and at most this many of them
+
+    privileged = True
+
+    def foresee(self, segments: Iterable[tuple[Tensor, Tensor]]) -> None:
+        X, y = zip(*segments, strict=True)
+        self.X, self.y = torch.cat(X, 1).numpy(), torch.cat(y, 1).numpy()  # [S, T n, d], [S, T n]
+
+    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
+        with threadpool_limits(1):  # the same bits whatever the machine
+            cuts = [self.cut(g) for g in draws.generators]
+            chosen = [best(*one) for one in zip(self.X, self.y, cuts, strict=True)]
+        models, scores, which = zip(*chosen, strict=True)
+        self.log = {"heldout_acc": torch.tensor(scores), "candidate": torch.tensor(which)}
+        learner.classifier = Each(models)
+        del self.X, self.y
+
+    def cut(self, generator: torch.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers (to fit, to choose by)."""
+        n = self.y.shape[1]
+        order = torch.randperm(n, generator=generator).numpy()
+        k = min(int(n * self.heldout) or 1, self.most)
+        return order[k:], order[:k]
+
+    def label(self, step: Step, learner: Learner) -> Pseudo:
+        rows = Rows.full(step.X, torch.zeros(step.X.shape[:2], dtype=torch.long))
+        return Pseudo(y=None, rows=rows, log=self.log)
+
+
+def candidates(n: int) -> list:
+    """Boosted trees, neighbours and, where affordable, support vectors; none of them random."""
+    trees = [
+        HistGradientBoostingClassifier(max_iter=500, early_stopping=True, random_state=0),
+        HistGradientBoostingClassifier(
+            max_iter=500, early_stopping=True, random_state=0, max_leaf_nodes=8
+        ),
+    ]
+    neighbours = [KNeighborsClassifier(k) for k in (5, 25, 101) if k < n]
+    vectors = [SVC(C=C, cache_size=500) for C in (1, 10, 100)] if n <= SMALL else []
+    return trees + neighbours + vectors
+
+
+def best(X: np.ndarray, y: np.ndarray, cut) -> tuple[object, float, int]:
+    """(the best candidate on held-out rows, then fitted to all; its accuracy there; its number)."""
+    fit, hold = cut
+    models = candidates(len(fit))
+    scores = [m.fit(X[fit], y[fit]).score(X[hold], y[hold]) for m in models]
+    i = int(np.argmax(scores))
+    return models[i].fit(X, y), scores[i], i
+
+
+class Each:
+    """x [S, n, d] to labels [S, n], each replica by a model of its own."""
+
+    def __init__(self, models):
+        self.models = models
+
+    def __call__(self, x: Tensor) -> Tensor:
+        with threadpool_limits(1):
+            labels = [m.predict(x_.numpy()) for m, x_ in zip(self.models, x, strict=True)]
+        return torch.from_numpy(np.stack(labels)).long()

@@ -1,0 +1,50 @@
+"""SCARGC: inheritance and its repair by hand, modes of gold, a crossing that ST cannot follow."""
+
+import numpy as np
+import pytest
+import support
+import torch
+
+from sdsl.labelers.scargc import centroids, inherit, k_means, modes
+from sdsl.metrics import summarise
+
+
+def test_a_cluster_inherits_from_the_nearest_old_centroid():
+    old, old_y = torch.tensor([[0.0, 0], [10, 0]]), torch.tensor([0, 1])
+    y, origin = inherit(torch.tensor([[9.0, 0], [1, 0]]), old, old_y)
+    assert y.tolist() == [1, 0]
+    assert origin.tolist() == [[10, 0], [0, 0]]
+
+
+def test_a_class_that_nobody_inherits_takes_the_nearest_cluster():
+    old, old_y = torch.tensor([[0.0, 0], [10, 0]]), torch.tensor([0, 1])
+    y, origin = inherit(torch.tensor([[-1.0, 0], [4, 0]]), old, old_y)  # both nearer to class 0
+    assert y.tolist() == [0, 1]
+    assert origin[1].tolist() == [10, 0]
+
+
+def test_k_means_by_hand_and_an_empty_cluster_stays():
+    X = torch.tensor([[0.0], [2], [10], [12]])
+    u = k_means(X, torch.tensor([[1.5], [9.0], [100.0]]))
+    assert u.tolist() == [[1], [11], [100]]
+
+
+def test_modes_and_the_same_number_of_clusters_for_all_classes():
+    rng = np.random.default_rng(0)
+    one = rng.normal(0, 1, (300, 2))
+    two = np.concatenate([rng.normal(4, 1, (150, 2)), rng.normal(-4, 1, (150, 2))])
+    assert (modes(one), modes(two), modes(one[:5])) == (1, 2, 1)
+    X, y = torch.tensor(np.concatenate([one, two])).float(), torch.arange(600) // 300
+    u, labels = centroids(X, y, 0, torch.Generator().manual_seed(0))
+    assert u.shape == (4, 2)
+    assert labels.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_follows_classes_that_change_places(classes):
+    data = support.blobs(rows=4000, classes=classes, drift=2 * np.pi / classes)
+    _, out, _ = support.run("method=scargc", seeds=(10, 11), data=data)
+    _, still, _ = support.run("method=st", seeds=(10, 11), data=data)
+    assert min(summarise(r).acc_online for r in out.R) > 0.98
+    assert max(summarise(r).acc_online for r in still.R) < 0.75
+    assert out.curves["pseudo_label_acc"].min() > 0.9
