@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from sdsl.report import plotting
 from sdsl.report.checks import noise_curve
-from sdsl.report.names import DATASETS, dataset_name
+from sdsl.report.names import dataset_name
 from sdsl.report.names import methods_in_order as ordered
 from sdsl.report.plotting import absent, band, footnote, grid, legend, seeds
 from sdsl.report.results import Results
@@ -31,7 +31,7 @@ MEAN = "Mean over {}, band ± std (ddof = 1)."
 
 def over_time(results: Results, methods: Sequence[str], read: str, streams=None) -> Figure:
     """One panel a dataset: the eight in two columns, or those given."""
-    streams = list(streams or DATASETS)
+    streams = list(streams or results.expected())
     figure, axes = grid(-(-len(streams) // 2), min(2, len(streams)))
     shown = [_panel(ax, results, s, methods, read) for ax, s in zip(axes, streams, strict=False)]
     for ax in axes[len(streams) :]:
@@ -58,9 +58,12 @@ def ablation(results: Results, methods: Sequence[str], stream: str = "satimage")
 def pseudo_labels(results: Results) -> Figure:
     """Accuracy of the pseudo-labels themselves, which no method ever sees."""
     methods = [m for m in ordered(results.variants()) if m not in ("jt", "oracle_labels")]
-    figure, axes = grid(4, 2)
+    streams = results.expected()
+    figure, axes = grid(-(-len(streams) // 2), min(2, len(streams)))
+    for ax in axes[len(streams) :]:
+        ax.set_axis_off()
     shown: list[set[str]] = []
-    for ax, stream in zip(axes, DATASETS, strict=True):
+    for ax, stream in zip(axes, streams, strict=False):
         drawn = set()
         for method in methods:
             points = results.probed(method, stream, "pseudo_label_acc")
@@ -69,12 +72,12 @@ def pseudo_labels(results: Results) -> Figure:
                 drawn.add(method)
         _dress(ax, stream, drawn, "segment $t$", "pseudo-label acc.")
         shown.append(drawn)
-    return _finish(figure, results, list(DATASETS), methods, shown)
+    return _finish(figure, results, streams, methods, shown)
 
 
 def flatness(results: Results, streams=("ug_2c_5d", "satimage")) -> Figure:
     """Acc_T of the final model under noise on every parameter; the paper's is the one-sided."""
-    figure, axes = grid(2, 2, sharex=True, sharey="col")
+    figure, axes = grid(2, len(streams), sharex=True, sharey="col")
     methods = ordered(results.variants())
     shown = []
     kinds = {"flatness_one_sided": "U[0, b]", "flatness_symmetric": "U[−b, b]"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from sdsl.report import curves, panels
-from sdsl.report.names import BOUND, DATASETS, METRICS, PAPER, VARIANTS, dataset_name
+from sdsl.report.names import BOUND, METRICS, PAPER, VARIANTS, dataset_name
 from sdsl.report.names import methods_in_order as ordered
 from sdsl.report.plotting import save, styled
 from sdsl.report.results import Results
@@ -34,36 +34,32 @@ def write(results: Results, folder: Path, setting: str) -> list[Picture]:
 
 
 def _all(results: Results) -> Iterator[tuple[str, str, Figure]]:
-    ran, streams = results.variants(), results.streams()
+    ran, streams = results.variants(), results.expected()
+    if not streams:  # none of the paper's datasets: the tables have it all
+        return
     paper = [m for m in PAPER if m in ran]
-    yield (
-        "acc_t",
-        "Accuracy at each step, R[t,t] (paper's Figure 6)",
-        curves.over_time(results, paper, curves.STEP),
-    )
-    yield (
-        "acc_t_running",
-        "Acc_t so far: the running mean of R[t,t]",
-        curves.over_time(results, paper, curves.RUNNING),
-    )
+    pair = [s for s in PAIR if s in streams]
+    figure = curves.over_time(results, paper, curves.STEP)
+    yield "acc_t", "Accuracy at each step, R[t,t] (paper's Figure 6)", figure
+    figure = curves.over_time(results, paper, curves.RUNNING)
+    yield "acc_t_running", "Acc_t so far: the running mean of R[t,t]", figure
     for metric, name in METRICS.items():
         yield f"runs_{metric}", f"{name} of every single run", panels.strips(results, metric)
-    variants = [m for m in ("ours", "ours_record", "ours_pl") if m in ran]
-    if len(variants) > 1:
-        figure = curves.over_time(results, variants, curves.STEP, PAIR)
+    if pair and ran & {"ours_record", "ours_pl"}:
+        figure = curves.over_time(results, ["ours", "ours_record", "ours_pl"], curves.STEP, pair)
         yield "robust_labelling", "Robust labelling against two other labelers (Figure 7)", figure
-    for name, caption in (("ils", "Without label semantics (Figure 8)"),):
-        if "ours_wo_ils" in ran:
-            yield f"ablation_{name}", caption, curves.ablation(results, ["ours", "ours_wo_ils"])
+    if "satimage" in streams and "ours_wo_ils" in ran:
+        figure = curves.ablation(results, ["ours", "ours_wo_ils"])
+        yield "ablation_ils", "Without label semantics (Figure 8)", figure
     figure = curves.over_time(results, paper, curves.LAST)
     yield "memory", "Memorisation: the final model on every segment, R[T,j] (Figure 9)", figure
     figure = curves.over_time(results, paper, curves.PAST)
     yield "past", "Mean accuracy on all segments seen so far", figure
-    if "ours_wo_fr" in ran:
+    if "satimage" in streams and "ours_wo_fr" in ran:
         figure = curves.ablation(results, ["ours", "ours_wo_fr"])
         yield "ablation_fr", "Without the flat region (Figure 10)", figure
-    if results.curves.get("flatness_one_sided"):
-        figure = curves.flatness(results, PAIR)
+    if pair and results.curves.get("flatness_one_sided"):
+        figure = curves.flatness(results, pair)
         yield "flatness", "Accuracy under noise on the parameters (Figure 11)", figure
     if results.curves.get("pseudo_label_acc"):
         yield "pseudo_labels", "Accuracy of the pseudo-labels", curves.pseudo_labels(results)
@@ -73,6 +69,5 @@ def _all(results: Results) -> Iterator[tuple[str, str, Figure]]:
     for metric, name in METRICS.items():
         if figure := panels.ranks(results, metric):
             yield f"ranks_{metric}", f"Mean ranks by {name}", figure
-    for stream in (s for s in DATASETS if s in streams):
-        caption = f"R on {dataset_name(stream)}"
-        yield f"R_{stream}", caption, panels.heat_maps(results, stream)
+    for stream in (s for s in streams if s in results.streams()):
+        yield f"R_{stream}", f"R on {dataset_name(stream)}", panels.heat_maps(results, stream)

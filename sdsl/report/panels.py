@@ -6,9 +6,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from sdsl.report import facts, statistics
-from sdsl.report.names import BOUND, DATASETS, INK, METRICS, PAPER, dataset_name, look, method_name
+from sdsl.report.names import BOUND, INK, METRICS, PAPER, dataset_name, look, method_name
 from sdsl.report.names import methods_in_order as ordered
-from sdsl.report.plotting import COLUMN, absent, footnote, gid, grid, plain, seeds
+from sdsl.report.plotting import COLUMN, absent, footnote, gid, grid, plain, seeds, shorten
 from sdsl.report.results import Results
 from sdsl.report.verdicts import paper_cell
 
@@ -34,7 +34,7 @@ def heat_maps(results: Results, stream: str) -> Figure:
             extent=(0.5, len(R) + 0.5, len(R) + 0.5, 0.5),
         )
         image.set_gid(gid(method))
-        ax.set_title(plain(method_name(method)), fontsize=6)
+        ax.set_title(plain(shorten(method_name(method), 18)), fontsize=6)
         ax.set_xticks([1, len(R)])
         ax.set_yticks([1, len(R)])
         ax.tick_params(length=1, pad=1, labelsize=5)
@@ -53,8 +53,12 @@ def heat_maps(results: Results, stream: str) -> Figure:
 def strips(results: Results, metric: str) -> Figure:
     """Every run of every method: results are bimodal, and a mean hides it."""
     methods = [m for m in ordered(results.variants()) if m != BOUND]
-    figure, axes = grid(4, 2, height=0.35 + 0.105 * len(methods), sharey=True)
-    for ax, stream in zip(axes, DATASETS, strict=True):
+    streams = results.expected()
+    rows = -(-len(streams) // 2)
+    figure, axes = grid(rows, min(2, len(streams)), height=0.35 + 0.105 * len(methods), sharey=True)
+    for ax in axes[len(streams) :]:
+        ax.set_axis_off()
+    for ax, stream in zip(axes, streams, strict=False):
         ax.set_title(plain(dataset_name(stream)))
         if stream not in results.streams():
             absent(ax)
@@ -78,7 +82,9 @@ def strips(results: Results, metric: str) -> Figure:
         bound = results.bound(stream, metric)
         if np.isfinite(bound):
             ax.axvline(bound, lw=0.7, ls=(0, (4, 2)), color="0.45")
-        ax.set_yticks(range(len(methods)), [plain(method_name(m)) for m in methods], size=5.2)
+        ax.set_yticks(
+            range(len(methods)), [plain(shorten(method_name(m), 24)) for m in methods], size=5.2
+        )
         ax.set_ylim(len(methods) - 0.4, -0.6)
         ax.xaxis.set_major_locator(MaxNLocator(4))
         ax.grid(axis="x", lw=0.3, alpha=0.4)
@@ -87,7 +93,7 @@ def strips(results: Results, metric: str) -> Figure:
         handles.append(Line2D([], [], ls="", marker="|", ms=6, color=INK, label="paper's mean"))
     handles.append(Line2D([], [], ls=(0, (4, 2)), lw=0.7, color="0.45", label="static bound"))
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
-    footnote(figure, results, DATASETS, f"{METRICS[metric]} of every run, {seeds(results)}.")
+    footnote(figure, results, streams, f"{METRICS[metric]} of every run, {seeds(results)}.")
     return figure
 
 
@@ -101,22 +107,18 @@ def ranks(results: Results, metric: str) -> Figure | None:
     distance = statistics.critical_difference(len(methods), len(means))
     figure, (ax,) = grid(1, 1, width=COLUMN, height=1.2)
     for place, (method, value) in enumerate(rank.items()):
+        ax.plot([value, value + distance], [place, place], lw=2.2, color="0.5", alpha=0.3)
         (dot,) = ax.plot(value, place, "o", ms=4, color=look(method).colour)
         dot.set_gid(gid(method))
-        ax.text(value + 0.12, place, f"{method_name(method)}  {value:.2f}", va="center", size=6)
-    for start, value in enumerate(rank):
-        last = np.flatnonzero(rank.to_numpy() <= value + distance)[-1]
-        if last > start:
-            ax.plot([value, value], [start, last], lw=0.8, color="0.6", zorder=0)
-    ax.set_xlim(0.8, len(methods) + 1)
+    names = [f"{plain(method_name(m))}  {value:.2f}" for m, value in rank.items()]
+    ax.set_yticks(range(len(rank)), names)
+    ax.set_xlim(0.8, len(methods) + 0.2)
+    ax.set_ylim(len(rank) - 0.5, -0.5)
     ax.set_xticks(range(1, len(methods) + 1))
-    ax.set_yticks([])
-    ax.invert_yaxis()
-    ax.spines["left"].set_visible(False)
     ax.set_xlabel(f"mean rank by {METRICS[metric]} (1 is best)")
     what = (
-        f"{len(means)} datasets, {len(methods)} methods. A grey line spans those within the "
-        f"Nemenyi distance of {distance:.2f} ranks below a method."
+        f"{len(means)} datasets, {len(methods)} methods. The bar is the Nemenyi distance, "
+        f"{distance:.2f} ranks: methods whose dots it covers are not told apart from its own."
     )
     footnote(figure, results, means.index, what)
     return figure

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sdsl.report.names import DATASETS, INK, dataset_name, look, method_name
+from sdsl.report.names import INK, dataset_name, look, method_name
 from sdsl.report.results import Results
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ def legend(figure: Figure, methods: Sequence[str], columns: int = 4) -> None:
     handles = []
     for method in methods:
         own = look(method)
-        name = plain(method_name(method))
+        name = plain(shorten(method_name(method), 40))
         handles.append(Line2D([], [], color=own.colour, ls=own.dash, label=name, gid=gid(method)))
     figure.legend(
         handles=handles,
@@ -132,16 +132,16 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def paper_streams(results: Results) -> list[str]:
-    return [s for s in DATASETS if s in results.streams()]
+def shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 @styled
 def save(figure: Figure, folder: Path, name: str) -> str:
     """Writes name.svg and name.pdf; hands back the SVG for the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # arranged once; the second format needs no second thought
+    figure.get_layout_engine().execute(figure)
+    figure.set_layout_engine("none")  # arranged once for both formats
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "sdsl.report"})
     count = itertools.count()  # a method has several marks, an id only one

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from sdsl.report.names import BOUND
+from sdsl.report.names import BOUND, DATASETS
 
 # One cell of a table; the runs of its newest version of code and data count.
 CELL = ["variant", "stream", "prefix", "short", "probe"]
@@ -29,7 +29,13 @@ class Results:
 
     def setting(self, prefix: str) -> "Results":
         """The runs of one setting of the stream: literal or calibrated."""
-        return self._only(self.frame[self.frame.prefix == prefix])
+        frame = self.frame[self.frame.prefix == prefix]
+        known = set(frame.index)
+        curves = {
+            name: {run: points for run, points in found.items() if run in known}
+            for name, found in self.curves.items()
+        }
+        return Results(frame, self.R, curves, self.notes)
 
     def runs(self, variant: str, stream: str, metric: str = "acc_final") -> pd.Series:
         """seed -> value; runs with a probe stand in where there is none without."""
@@ -72,6 +78,11 @@ class Results:
     def streams(self) -> set[str]:
         return set(self.frame.stream)
 
+    def expected(self) -> list[str]:
+        """The paper's datasets; of a setting that is not the paper's, those that ran."""
+        literal = "literal" in set(self.frame.prefix) or self.frame.empty
+        return [s for s in DATASETS if literal or s in self.streams()]
+
     def bound(self, stream: str, metric: str = "acc_final") -> float:
         """The measured static bound of a stream; NaN where it was not measured."""
         return float(self.runs(BOUND, stream, metric).mean())
@@ -79,9 +90,6 @@ class Results:
     def standing(self, stream: str) -> str:
         """original, stand-in, ... of the rows behind a stream; several are all named."""
         return " and ".join(sorted(set(self.frame[self.frame.stream == stream].data_standing)))
-
-    def _only(self, frame: pd.DataFrame) -> "Results":
-        return Results(frame, self.R, self.curves, self.notes)
 
 
 def newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -1,5 +1,6 @@
 """What eight datasets and five seeds can carry: paired intervals, interquartile means, ranks."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -65,6 +66,7 @@ def mean_ranks(means: pd.DataFrame) -> pd.Series:
     return means.rank(axis=1, ascending=False).mean()
 
 
+@functools.cache
 def critical_difference(methods: int, datasets: int) -> float:
     """Nemenyi: mean ranks closer than this are not told apart at .05 (Demsar 2006)."""
     q = stats.studentized_range.ppf(LEVEL, methods, np.inf) / np.sqrt(2)

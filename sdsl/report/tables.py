@@ -30,7 +30,7 @@ def cells(results: Results, metric: str) -> pd.DataFrame:
     """A row for every method that ran x every dataset of the paper and every other that ran."""
     methods = methods_in_order(results.variants() - {BOUND})
     rows = []
-    for stream in datasets_in_order(results.streams() | set(DATASETS)):
+    for stream in datasets_in_order({*results.streams(), *results.expected()}):
         bound = results.bound(stream, metric)
         for method in methods:
             runs = results.cell(method, stream)
@@ -130,7 +130,8 @@ def split(table: pd.DataFrame) -> list[Sequence[str]]:
     streams = list(table.dataset.unique())
     others = [s for s in streams if s not in DATASETS]
     parts = [others[at : at + 8] for at in range(0, len(others), 8)]
-    return [[s for s in streams if s in DATASETS], *parts]
+    paper = [s for s in streams if s in DATASETS]
+    return [paper, *parts] if paper else parts
 
 
 def title(metric: str, setting: str) -> str:
