@@ -1,7 +1,7 @@
 """CoTTA (Wang 2022): a student follows its slow teacher's averaged views; weights are restored.
 
-min CE(teacher, student) on X_t; teacher <- a teacher + (1 - a) student; then every student weight
-returns to its value after gold with probability p. The teacher is the model that is tested.
+min CE(teacher, student) on X_t, both normalising by the batch at hand; teacher <- a teacher +
+(1 - a) student; then every student weight returns to its value after gold with probability p.
 """
 
 from dataclasses import dataclass
@@ -11,51 +11,88 @@ from torch import Tensor
 
 from sdsl.component import number
 from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Optimizer, Training, backward, forward, trace
+from sdsl.learner import Learner, Optimizer, Theta, Training, forward, gradients
 from sdsl.replica import Batches, Draws, Rows
+
+Stats = list[tuple[Tensor, Tensor]]  # mean and sd of each hidden unit, [S, 1, out] each
 
 
 @dataclass
 class Cotta(Replay):
     steps: int = number(50, low=1)  # of a segment
-    batch: int = number(64, low=1)
+    batch: int = number(64, low=2)
     lr: float = number(0.001, low=0)
     ema: float = number(0.999, low=0, high=1)
     restore: float = number(0.01, low=0, high=1)
     views: int = number(32, low=1)
     noise: float = number(0.1, low=0)  # sd of a view's Gaussian input noise, on scaled inputs
     sure: float = number(0.92, low=0, high=1)  # the source's mean confidence that needs no views
+    batch_norm: bool = True  # units keep the mean and sd they had on gold, whatever the batch
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        self.source = learner.copy()
-        self.student = learner.copy()
+        self.source, self.teacher = learner.copy(), learner.copy()
+        self.student = [p.requires_grad_() for p in learner.copy()]
         self.optimizer = Optimizer(self.student, Training(optimizer="adam", lr=self.lr))
+        self.norm = source_stats(gold, self.source) if self.batch_norm else None
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         rows = Rows.full(step.X, torch.zeros(step.X.shape[:2], dtype=torch.long))  # labels unused
         viewed = torch.zeros(len(step.X))
-        teacher = learner.theta  # so that learner.predict is the teacher's
         for x, _, _ in Batches([rows], [1.0], self.steps, self.batch, step.draws):
             with torch.no_grad():
-                unsure = forward(x, self.source)[1].softmax(2).amax(2).mean(1) < self.sure  # [S]
-                target = self.targets(x, teacher, unsure, step.draws).softmax(2)
-                inputs, logits = trace(x, self.student)
-                slope = (logits.softmax(2) - target) / self.batch
-                self.optimizer.step(backward(inputs, slope, self.student))
-                torch._foreach_lerp_(teacher, self.student, 1 - self.ema)
+                sureness = self.logits(x, self.source).softmax(2).amax(2).mean(1)  # [S]
+                target = self.targets(x, sureness < self.sure, step.draws).softmax(2)
+            log_p = self.logits(x, self.student).log_softmax(2)
+            loss = -(target * log_p).sum(2).mean(1)
+            self.optimizer.step(gradients(loss, self.student))
+            with torch.no_grad():
+                torch._foreach_lerp_(self.teacher, self.student, 1 - self.ema)
                 for p, p0 in zip(self.student, self.source, strict=True):
                     back = step.draws.uniform(*p.shape[1:]) < self.restore
                     p.copy_(torch.where(back, p0, p))
-            viewed += unsure / self.steps
-        loss = -(target * logits.log_softmax(2)).sum(2).mean(1)
-        return {"loss_replay": loss, "viewed": viewed}
+            viewed += (sureness < self.sure) / self.steps
+        learner.load(folded(step.X, self.teacher, self.norm)[1])  # the teacher is what is tested
+        return {"loss_replay": loss.detach(), "viewed": viewed}
 
-    def targets(self, x: Tensor, theta, unsure: Tensor, draws: Draws) -> Tensor:
+    def logits(self, x: Tensor, theta: Theta, norm: Stats | None = None) -> Tensor:
+        return folded(x, theta, norm or self.norm)[0]
+
+    def targets(self, x: Tensor, unsure: Tensor, draws: Draws) -> Tensor:
         """The teacher's logits [S, b, C]; the mean over noisy views where the source is unsure."""
-        logits = forward(x, theta)[1]
+        logits = self.logits(x, self.teacher)
         for s in unsure.nonzero().flatten().tolist():  # a replica that is sure draws nothing
             shape = (self.views, *x.shape[1:])
             noisy = x[s] + self.noise * torch.randn(shape, generator=draws.generators[s])
-            one = [layer[s : s + 1] for layer in theta]
-            logits[s] = forward(noisy.flatten(0, 1)[None], one)[1].view(*shape[:2], -1).mean(0)
+            one = [
+                p[s : s + 1].expand(self.views, -1, -1) for p in self.teacher
+            ]  # views as replicas
+            norm = self.norm and [(m[s : s + 1], sd[s : s + 1]) for m, sd in self.norm]
+            logits[s] = self.logits(noisy, one, norm).mean(0)
         return logits
+
+
+def folded(x: Tensor, theta: Theta, norm: Stats | None) -> tuple[Tensor, Theta]:
+    """(logits of x, the parameters that give every hidden unit its gold mean and sd on x)."""
+    if norm is None:
+        return forward(x, theta)[1], theta
+    out = []
+    for layer, (mean, sd) in zip(theta[:-1], norm, strict=True):
+        z = torch.baddbmm(layer[:, -1:], x, layer[:, :-1])
+        shift = z.mean(1, keepdim=True)
+        scale = sd / ((z - shift).square().mean(1, keepdim=True) + 1e-5).sqrt()
+        x = ((z - shift) * scale + mean).relu()
+        out.append(torch.cat([layer[:, :-1] * scale, (layer[:, -1:] - shift) * scale + mean], 1))
+    return torch.baddbmm(theta[-1][:, -1:], x, theta[-1][:, :-1]), [*out, theta[-1]]
+
+
+def source_stats(gold: Rows, theta: Theta) -> Stats:
+    """Mean and sd of every hidden unit before its ReLU, on each replica's own gold rows."""
+    stats = []
+    for s in range(len(gold.X)):
+        x, own = gold.replica(s)[0], []
+        for layer in theta[:-1]:
+            z = x @ layer[s, :-1] + layer[s, -1]
+            own.append((z.mean(0, keepdim=True), (z.var(0, correction=0) + 1e-5).sqrt()[None]))
+            x = z.relu()
+        stats.append(own)
+    return [tuple(map(torch.stack, zip(*unit, strict=True))) for unit in zip(*stats, strict=True)]
