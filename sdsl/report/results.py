@@ -39,10 +39,17 @@ class Results:
 
     def runs(self, variant: str, stream: str, metric: str = "acc_final") -> pd.Series:
         """seed -> value; runs with a probe stand in where there is none without."""
-        found = self.cell(variant, stream)
-        if metric not in found:
-            return pd.Series(dtype=float)
-        return found.set_index("seed")[metric].dropna().sort_index()
+        key = (variant, stream, metric)
+        if key not in self._values:  # 169 claims ask for the same few series
+            found = self.cell(variant, stream)
+            numbers = found[metric] if metric in found else pd.Series(dtype=float)
+            values = pd.Series(numbers.to_numpy(float), found.seed if len(numbers) else [])
+            self._values[key] = values.dropna().sort_index()
+        return self._values[key]
+
+    @functools.cached_property
+    def _values(self) -> dict[tuple[str, str, str], pd.Series]:
+        return {}
 
     def cell(self, variant: str, stream: str) -> pd.DataFrame:
         """The runs of a table's cell, a row a seed."""

@@ -10,6 +10,7 @@ from sdsl.report.results import Results
 LEVEL = {"st": 0.5, "jt": 0.9, "pl_conf": 0.6, "dann": 0.55, "eaml": 0.52, "record": 0.7}
 LEVEL |= {"ours": 0.8, "ours_record": 0.75, "ours_pl": 0.7, "ours_wo_ils": 0.78, "ours_wo_fr": 0.76}
 LEVEL |= {BOUND: 0.92}
+SCRIPT = "<script>document.title='owned'</script>"
 METHODS = (*PAPER, *VARIANTS, BOUND)
 
 

@@ -2,29 +2,10 @@
 
 import re
 
-import pytest
-from made_up import METHODS, results
+from made_up import SCRIPT, results
 
 from sdsl.report import archive, page
 from sdsl.report.__main__ import main
-from sdsl.report.results import Results
-
-SCRIPT = "<script>document.title='owned'</script>"
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    """A report with a hostile method and a calibrated setting, from a folder."""
-    import pandas as pd
-
-    folder = tmp_path_factory.mktemp("report")
-    a = results(methods=(*METHODS, SCRIPT), datasets=("ug_2c_5d", "satimage"), seeds=2, T=4)
-    b = results(("st", "ours"), ("ug_2c_5d",), seeds=2, T=3, prefix="calibrated")
-    curves = {name: {**a.curves[name], **b.curves[name]} for name in a.curves}
-    both = Results(pd.concat([b.frame, a.frame]), {**a.R, **b.R}, curves, ("a <b>note</b>",))
-    archive.export(both, folder / "given")
-    assert main(["--from", str(folder / "given"), "--out", str(folder / "out")]) == 0
-    return folder / "out"
 
 
 def test_what_is_there(report):
