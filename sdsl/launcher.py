@@ -103,30 +103,30 @@ class Pools:
     """A loky pool of one worker per thread, made again after a death."""
 
     def __init__(self):
+        # Imported by one thread, before there are others: joblib's import is circular.
+        from joblib.externals.loky import process_executor
+
+        self.loky = process_executor
         self.own = threading.local()
         self.all: list[Any] = []
         self.lock, self.stopped = threading.Lock(), False
 
     def run(self, job: Job, arguments: tuple) -> JobReturn:
-        from joblib.externals.loky.process_executor import BrokenProcessPool
-
         for _ in range(TRIES):
             try:
                 return self._submit(job, arguments).result()
-            except BrokenProcessPool:
+            except self.loky.BrokenProcessPool:
                 self.own.pool = None
             except Exception as error:  # stopped, or the job's return could not be carried over
                 return _failed(f"{type(error).__name__}: {error}")
         return _failed(f"its process was killed {TRIES} times; out of memory?")
 
     def _submit(self, job: Job, arguments: tuple) -> Future:
-        from joblib.externals.loky.process_executor import ProcessPoolExecutor
-
         if getattr(self.own, "pool", None) is None:
             with self.lock:
                 if self.stopped:
                     raise RuntimeError("the sweep was stopped")
-                self.own.pool = ProcessPoolExecutor(
+                self.own.pool = self.loky.ProcessPoolExecutor(
                     1, env=ONE_THREAD, initializer=_begin, initargs=(os.getpid(),)
                 )
                 self.all.append(self.own.pool)
