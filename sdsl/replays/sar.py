@@ -23,12 +23,9 @@ class Sar(Replay):
     lr: float = number(0.001, low=0)
     rho: float = number(0.05, low=0)
     gate: float = number(0.4, low=0)  # in units of ln C
-    reset: float = number(
-        0.2 / math.log(1000), low=0
-    )  # in units of ln C: 0.2 at SAR's own 1000 classes
-    adapt: str = choice(
-        "affine", "encoder", "all"
-    )  # scale and shift of each hidden unit | whole layers
+    reset: float = number(0.2 / math.log(1000), low=0)  # ln C: SAR's 0.2, made for 1000 classes
+    # Whole layers, or only a scale and shift per hidden unit, as the norm layers SAR adapts have.
+    adapt: str = choice("encoder", "affine", "all")
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.source = learner.copy()
