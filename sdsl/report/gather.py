@@ -57,7 +57,7 @@ def gather(uri: str | None, experiment: str = "sdsl", short: bool = False) -> Re
     frame = frame[~frame.run_id.isin(missing)].set_index("run_id")
     frame["T"] = [len(R[run]) for run in frame.index]
     order = ["prefix", "stream", "variant", "probe", "seed"]
-    return Results(frame.sort_values(order), R, curves, (*notes, *gave_way))
+    return Results(frame.sort_values(order), R, curves, (*notes, *_strayed(frame), *gave_way))
 
 
 def _finished(client: PatientClient, experiment: str, where: str) -> Iterator[Run]:
@@ -119,6 +119,16 @@ def _apart(frame: pd.DataFrame) -> pd.DataFrame:
         shortened = frame.short != ""
         frame.loc[shortened, "stream"] += " (T=" + frame.short[shortened] + ")"
     return frame
+
+
+def _strayed(frame: pd.DataFrame) -> list[str]:
+    """Methods that never ran with the settings conf/ gives them now: no claim is tested on them."""
+    notes = []
+    for method, runs in frame.groupby("method"):
+        if method not in set(frame.variant):
+            what = ", ".join(sorted(set(runs.variant)))
+            notes.append(f"No run of {method} has the settings of conf/ as it is now; run: {what}")
+    return notes
 
 
 def _left_out(frame: pd.DataFrame, which: pd.Series, why: str) -> list[str]:

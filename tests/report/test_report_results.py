@@ -114,6 +114,7 @@ def test_a_real_store(here):
     (row, _) = found.frame.itertuples()
     assert row.variant == "st (learner.pretrain.steps=5)"
     assert row.stream == "twonorm (T=2)"
+    assert any("No run of st has the settings of conf/ as it is now" in n for n in found.notes)
     R = found.R[row.Index]
     assert R.shape == (2, 2)
     assert row.acc_final == R[-1].mean()

@@ -1,0 +1,26 @@
+"""The committed results give the committed tables, verdicts and statistics, to the letter."""
+
+from pathlib import Path
+
+import pytest
+
+from sdsl.report import archive, verdicts
+from sdsl.report.build import write_tables, write_verdicts
+
+PAPER = Path(__file__).parents[2] / "outputs" / "paper"
+pytestmark = pytest.mark.skipif(
+    not (PAPER / "runs.csv").exists(), reason="outputs/paper holds no results yet"
+)
+
+
+def test_the_committed_tables_are_those_of_the_committed_runs(tmp_path):
+    results = archive.load(PAPER)
+    ran = set(results.frame.prefix)
+    settings = {s: results.setting(s) for s in verdicts.SETTINGS if s in ran}
+    write_tables(settings, tmp_path / "tables")
+    write_verdicts(settings, tmp_path)
+    made = {file.relative_to(tmp_path) for file in tmp_path.rglob("*.*")}
+    kept = {file.relative_to(PAPER) for file in (PAPER / "tables").iterdir()}
+    assert kept == {name for name in made if name.parts[0] == "tables"}
+    for name in made:
+        assert (tmp_path / name).read_bytes() == (PAPER / name).read_bytes(), name
