@@ -53,8 +53,9 @@ def _split(word: str) -> str:
 def _parse(word: str) -> Override:
     try:
         return OverridesParser.create().parse_override(word)
-    except HydraException as error:
-        raise UserError(f"{word}: {str(error).splitlines()[0]}. {HINT}") from None
+    # Hydra's parser lets through what int() and the stack say of 5,000 digits or brackets.
+    except (HydraException, ValueError, RecursionError) as error:
+        raise UserError(f"{word[:80]}: {str(error).splitlines()[0]}. {HINT}") from None
 
 
 def _values(override: Override) -> list:

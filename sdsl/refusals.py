@@ -1,10 +1,24 @@
 """Hydra's and OmegaConf's refusals, said in one message that names the choices."""
 
-from hydra.errors import MissingConfigException, OverrideParseException
+import traceback
+
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from sdsl.component import suggest
 from sdsl.errors import UserError
+
+# What fails in here fails for what was written in a config or on the line, whatever its type: a
+# YAML file that is no YAML, a number of 5,000 digits.
+READERS = ("hydra.core.override_parser", "hydra._internal.config_loader_impl")
+
+
+def refused(error: BaseException) -> bool:
+    """Whether the config or the command line is to blame, and not the code."""
+    if isinstance(error, UserError | HydraException | OmegaConfBaseException):
+        return True
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(frame.f_globals.get("__name__", "").startswith(READERS) for frame in frames)
 
 
 def message(error: BaseException) -> str:

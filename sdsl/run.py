@@ -6,12 +6,9 @@ import sys
 from pathlib import Path
 
 import hydra
-from hydra.errors import HydraException
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from sdsl import choices, interrupt, job, overrides, plugins, refusals
-from sdsl.errors import UserError
 
 
 def home() -> Path:
@@ -30,7 +27,9 @@ def main() -> None:
     try:
         sys.argv[1:] = overrides.rewrite(sys.argv[1:])
         start(job.task)()
-    except (UserError, HydraException, OmegaConfBaseException) as error:
+    except Exception as error:
+        if not refusals.refused(error):
+            raise
         print(refusals.message(error), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:

@@ -5,7 +5,6 @@ import hashlib
 import io
 import os
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -77,7 +76,7 @@ def checked_zip(path: Path, data: bytes) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         names = archive.namelist()
-    except zipfile.BadZipFile:
+    except Exception:  # zipfile has a dozen ways to say it
         raise UserError(f"{path}: not a complete zip archive; get the file again.") from None
     for name in names:
         parts = PurePosixPath(name.replace("\\", "/"))
@@ -92,7 +91,7 @@ def checked_zip(path: Path, data: bytes) -> zipfile.ZipFile:
 def _gunzip(path: Path, data: bytes) -> bytes:
     try:
         return gzip.decompress(data)
-    except (EOFError, OSError, zlib.error) as error:
+    except Exception as error:
         raise UserError(
             f"{path}: truncated or damaged gzip ({error}); expected a complete .gz file. Copy or "
             "download it again."
@@ -109,5 +108,5 @@ def _unzip(path: Path, data: bytes) -> tuple[bytes, str]:
             )
         try:
             return archive.read(members[0]), members[0].lower()
-        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        except Exception as error:
             raise UserError(f"{path}: cannot unpack {members[0]} ({error}).") from None

