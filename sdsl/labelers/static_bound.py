@@ -19,6 +19,7 @@ from sdsl.contract import Labeler, Pseudo, Step
 from sdsl.learner import Learner
 from sdsl.replica import Draws, Rows
 
+BOOSTS = 500  # rounds of boosting at most
 SMALL = 10_000  # rows up to which a support vector machine is affordable
 
 
@@ -54,23 +55,26 @@ class StaticBound(Labeler):
         return Pseudo(y=None, rows=rows, log=self.log)
 
 
-def candidates(n: int) -> list:
+def candidates(y: np.ndarray) -> list:
     """Boosted trees, neighbours and, where affordable, support vectors; none of them random."""
+    n, members = len(y), np.unique(y, return_counts=True)[1]
+    # Early stopping holds out a tenth, every class in it and in the rest.
+    stop = bool(members.min() > 1 and n >= 10 * len(members))
     trees = [
-        HistGradientBoostingClassifier(max_iter=500, early_stopping=True, random_state=0),
         HistGradientBoostingClassifier(
-            max_iter=500, early_stopping=True, random_state=0, max_leaf_nodes=8
-        ),
+            max_iter=BOOSTS, early_stopping=stop, random_state=0, max_leaf_nodes=leaves
+        )
+        for leaves in (31, 8)
     ]
     neighbours = [KNeighborsClassifier(k) for k in (5, 25, 101) if k < n]
-    vectors = [SVC(C=C, cache_size=500) for C in (1, 10, 100)] if n <= SMALL else []
+    vectors = [SVC(C=C, cache_size=500, random_state=0) for C in (1, 10, 100)] if n <= SMALL else []
     return trees + neighbours + vectors
 
 
 def best(X: np.ndarray, y: np.ndarray, cut) -> tuple[object, float, int]:
     """(the best candidate on held-out rows, then fitted to all; its accuracy there; its number)."""
     fit, hold = cut
-    models = candidates(len(fit))
+    models = candidates(y[fit])
     scores = [m.fit(X[fit], y[fit]).score(X[hold], y[hold]) for m in models]
     i = int(np.argmax(scores))
     return models[i].fit(X, y), scores[i], i
