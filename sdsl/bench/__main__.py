@@ -1,0 +1,49 @@
+"""python -m sdsl.bench [part ...]: measure, print tables, save outputs/bench/<part>.json.
+
+The peers need an environment of their own, made once by: python -m sdsl.bench peers --install
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from sdsl.bench import results, timing
+from sdsl.errors import UserError
+
+PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "start"]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m sdsl.bench", description=__doc__)
+    add = parser.add_argument
+    add("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}; none means all")
+    add("--out", type=Path, default=Path("outputs/bench"), help="where to (%(default)s)")
+    add("--tiny", action="store_true", help="sizes that only show that it works")
+    add("--install", action="store_true", help="make the peers' environment first")
+    args = parser.parse_args(words)
+    if unknown := set(args.parts) - set(PARTS):
+        parser.error(f"unknown part {', '.join(sorted(unknown))}; parts: {', '.join(PARTS)}")
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    try:
+        for part in args.parts or PARTS:
+            module = importlib.import_module(f"sdsl.bench.{part}")
+            if args.install and part == "peers":
+                module.install(args.out)
+            before = timing.load()
+            rows = module.measure(args.tiny, args.out)
+            results.save(part, rows, (before, timing.load()), args.out)
+            results.show(part, module.__doc__.splitlines()[0], rows, console)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    (args.out / "README-table.md").write_text(results.markdown(args.out, PARTS))
+    console.print(f"Saved: {args.out}/*.json, {args.out}/README-table.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

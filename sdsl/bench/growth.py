@@ -1,0 +1,78 @@
+"""Time and memory as the stream grows: T, features d, rows a segment, seeds S; cost along t.
+
+Our method with short phases (10 steps), so that what the engine adds is not hidden by training.
+Every case runs in a fork of its own: its peak memory is what it adds to the imports.
+"""
+
+import multiprocessing
+import resource
+import statistics
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+
+from sdsl import experiment
+from sdsl.bench.results import Row
+from sdsl.bench.streams import drifting, on
+
+BASE = {"T": 100, "d": 2, "rows": 200, "S": 1}
+SHORT = (
+    "labeler.fit.steps=10",
+    "labeler.feedback.steps=1",
+    "replay.steps=10",
+    "learner.pretrain.steps=10",
+)
+THIN = ("eval.every=100", "eval.columns=100")
+CASES = {"T": (100, 1000), "d": (2, 20, 200), "rows": (200, 1000, 5000), "S": (1, 5, 20, 50)}
+SMALL = {"T": (4, 8), "d": (2, 4), "rows": (100, 200), "S": (1, 2)}
+
+
+def measure(tiny: bool, out: Path) -> list[Row]:
+    base = BASE | ({"T": 4, "rows": 100} if tiny else {})
+    rows = []
+    for axis, values in (SMALL if tiny else CASES).items():
+        found = {str(v): case(base | {axis: v}) for v in values}
+        if axis == "T":
+            found[f"{values[-1]}, thinned R"] = case(base | {axis: values[-1]}, THIN)
+        ms = ", ".join(f"{k}: {f['ms']:.1f}" for k, f in found.items())
+        mb = ", ".join(f"{k}: {f['mb']:.0f}" for k, f in found.items())
+        rows.append(Row(f"{axis}, CPU ms a segment", ms, raw=found))
+        rows.append(Row(f"{axis}, peak MB over the imports", mb))
+        if axis == "T":
+            late = found[f"{values[-1]}, thinned R"]["late"]
+            name = f"a segment late in T={values[-1]} against one early, R thinned"
+            rows.append(Row(name, f"{late:.2f}", "flat: 0.8 to 1.25", 0.8 <= late <= 1.25))
+    return rows
+
+
+def case(sizes: dict[str, int], overrides: tuple[str, ...] = ()) -> dict[str, float]:
+    """CPU ms a segment, late against early segments, and peak MB, from a fork."""
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    torch.set_num_threads(1)  # a fork of a threaded torch may hang
+    child = multiprocessing.get_context("fork").Process(
+        target=_case, args=(sizes, overrides, theirs)
+    )
+    child.start()
+    theirs.close()
+    try:
+        return ours.recv()
+    finally:
+        child.join()
+
+
+def _case(sizes: dict[str, int], overrides: tuple[str, ...], pipe) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    table, dataset = drifting(sizes["T"], sizes["rows"], sizes["d"])
+    config = on(dataset, ["method=ours", *SHORT, *overrides])
+    ends: list[float] = []
+    experiment.run(
+        config, range(sizes["S"]), table, lambda t, online: ends.append(time.process_time())
+    )
+    steps = [b - a for a, b in pairwise(ends)]
+    tenth = max(1, len(steps) // 10)
+    early, late = statistics.median(steps[tenth : 2 * tenth]), statistics.median(steps[-tenth:])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    mean = 1000 * (ends[-1] - ends[0]) / len(steps)
+    pipe.send({"ms": mean, "late": late / early, "mb": (peak - before) / 1024})

@@ -1,0 +1,118 @@
+"""Where a run's time goes: imports, Hydra, data, labelling, training, eigh, evaluation, MLflow.
+
+Runs in a process of its own, so that imports are part of it; CPU time, one line a run.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from pkgutil import resolve_name
+from unittest.mock import patch
+
+from sdsl.bench.results import Row
+
+RUNS = {
+    "ours, ug_2c_2d, one seed": ["method=ours"],
+    "ours, optdigits, five seeds": ["method=ours", "dataset=optdigits", "seed=paper"],
+}
+TINY = ["stream.max_segments=2", "learner.pretrain.steps=5"]
+# A function's time is its own: what a timed function calls and is timed too is taken off it.
+PARTS = {
+    "data": ["sdsl.experiment.load", "sdsl.experiment.digest", "sdsl.experiment.Stream"],
+    "eigh/SVD": ["torch.linalg.eigh", "torch.linalg.svd"],
+    "artifacts": ["sdsl.artifacts.write"],
+    "MLflow": [
+        "sdsl.tracking.Ledger.__init__",
+        "sdsl.tracking.Ledger.finished",
+        "sdsl.tracking.Ledger._group_run",
+        "sdsl.tracking.Ledger._create_run",
+        "sdsl.tracking.Ledger.log",
+        "sdsl.tracking.Ledger._update",
+    ],
+}
+NAMES = {"train": "training", "label": "labelling", "eval": "evaluation"}
+
+
+def measure(tiny: bool, out: Path) -> list[Row]:
+    rows = []
+    for name, overrides in list(RUNS.items())[: 1 if tiny else None]:
+        words = [*overrides, *(TINY if tiny else ["stream.max_segments=20"])]
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "sdsl.bench.shares", *words]
+            done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+        done.check_returncode()
+        seconds = json.loads(done.stdout.splitlines()[-1])
+        total = sum(seconds.values())
+        parts = sorted(seconds.items(), key=lambda pair: -pair[1])
+        found = ", ".join(f"{part} {100 * s / total:.0f}%" for part, s in parts)
+        title = f"{name}, T={2 if tiny else 20}, new store"
+        rows.append(Row(title, f"{total:.1f} s CPU: {found}", raw=seconds))
+    return rows
+
+
+class Shares:
+    """Nested timers: the inner one's time is taken off the outer one's."""
+
+    def __init__(self):
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.inner = [0.0]
+
+    @contextmanager
+    def __call__(self, part: str):
+        start = time.process_time()
+        self.inner.append(0.0)
+        try:
+            yield
+        finally:
+            spent = time.process_time() - start
+            self.seconds[part] += spent - self.inner.pop()
+            self.inner[-1] += spent
+
+    def timed(self, part: str, function: Callable) -> Callable:
+        def call(*args, **kwargs):
+            with self(part):
+                return function(*args, **kwargs)
+
+        return call
+
+
+def worker(overrides: list[str]) -> dict[str, float]:
+    """Seconds by part of one run, from the start of the process."""
+    shares = Shares()
+    shares.seconds["imports"] = time.process_time()  # Python itself and this file
+    with shares("Hydra"):
+        from sdsl.bench.streams import config
+
+        composed = config(*overrides)
+    with shares("imports"):
+        import torch  # noqa: F401
+
+        from sdsl import artifacts, engine, experiment, job, tracking  # noqa: F401
+        from sdsl.progress import Quiet
+
+    class Clock:
+        """The engine's clock, in CPU time and with what is timed inside taken off."""
+
+        seconds = shares.seconds
+
+        def __call__(self, part: str):
+            return shares(NAMES[part])
+
+    with ExitStack() as patches:
+        patches.enter_context(patch("sdsl.engine.Clock", Clock))
+        for part, targets in PARTS.items():
+            for target in targets:
+                patches.enter_context(patch(target, shares.timed(part, resolve_name(target))))
+        with shares("rest"):
+            job.run(composed, Quiet())
+    return dict(shares.seconds)
+
+
+if __name__ == "__main__":
+    print(json.dumps(worker(sys.argv[1:])))

@@ -1,0 +1,69 @@
+"""Interleaved repetitions and their medians: what runs side by side meets the same noise.
+
+cpu is time.process_time, which a busy machine hardly moves; wall is what a person waits.
+"""
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sdsl import provenance
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds, medians over the repetitions."""
+
+    cpu: float
+    wall: float
+
+
+class Stopwatch:
+    """with Stopwatch() as watch: ...; then watch.cost."""
+
+    def __enter__(self) -> "Stopwatch":
+        self.start = time.process_time(), time.perf_counter()
+        return self
+
+    def __exit__(self, *error) -> None:
+        cpu, wall = self.start
+        self.cost = Cost(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def median(costs: list[Cost]) -> Cost:
+    return Cost(
+        statistics.median(c.cpu for c in costs),
+        statistics.median(c.wall for c in costs),
+    )
+
+
+def compare(contenders: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Cost]:
+    """Each contender once a round, in turn; the first round warms up and does not count."""
+    costs: dict[str, list[Cost]] = {name: [] for name in contenders}
+    for _ in range(repeats + 1):
+        for name, run in contenders.items():
+            with Stopwatch() as watch:
+                run()
+            costs[name].append(watch.cost)
+    return {name: median(found[1:]) for name, found in costs.items()}
+
+
+def machine() -> dict[str, str]:
+    """Where and when: part of every saved result."""
+    tags = provenance.tags()
+    return {
+        "cpu": tags["cpu"],
+        "cores": tags["cores"],
+        "system": platform.platform(terse=True),
+        **{name: tags[name] for name in ("python", "torch", "numpy", "mlflow", "git_sha", "dirty")},
+        "date": time.strftime("%Y-%m-%d %H:%M"),
+    }
+
+
+def load() -> float:
+    """Processes that want a core, over the last minute: above the number of cores, wall lies."""
+    return round(os.getloadavg()[0], 1)
