@@ -1,0 +1,225 @@
+"""The learner: hand-written gradients, its optimizers against torch's, the mean teacher's EMA."""
+
+import math
+
+import pytest
+import torch
+
+from sdsl.learner import (
+    Learner,
+    Optimizer,
+    Training,
+    backward,
+    consistency_slope,
+    cross_entropy,
+    cross_entropy_slope,
+    forward,
+    gradients,
+    trace,
+)
+from sdsl.replica import Draws, Rows
+
+S, N, SIZES = 2, 9, (4, 6, 5, 3)
+
+
+@pytest.fixture
+def batch():
+    g = torch.Generator().manual_seed(0)
+    x = torch.randn(S, N, SIZES[0], generator=g)
+    return x, torch.randint(0, SIZES[-1], (S, N), generator=g), torch.rand(S, N, generator=g)
+
+
+@pytest.fixture
+def learner() -> Learner:
+    return Learner(SIZES, [3, 4])
+
+
+def doubled(learner: Learner) -> list[torch.Tensor]:
+    return [p.detach().double() for p in learner.theta]
+
+
+def finite_differences(loss, theta, eps=1e-6) -> list[torch.Tensor]:
+    """d loss(theta)[s] / d theta[s], one entry at a time."""
+    grads = []
+    for layer in theta:
+        grad = torch.zeros_like(layer)
+        for i in range(layer[0].numel()):
+            entry = layer.view(len(layer), -1)[:, i]
+            here = entry.clone()
+            entry.copy_(here + eps)
+            up = loss(theta)
+            entry.copy_(here - eps)
+            grad.view(len(layer), -1)[:, i] = (up - loss(theta)) / (2 * eps)
+            entry.copy_(here)
+        grads.append(grad)
+    return grads
+
+
+def test_forward_is_an_mlp_with_its_bias_in_the_last_row(learner, batch):
+    x = batch[0]
+    features, logits = forward(x, learner.theta)
+    for s in range(S):
+        h = x[s]
+        for layer in learner.theta[:-1]:
+            h = (h @ layer[s, :-1] + layer[s, -1]).relu()
+        torch.testing.assert_close(features[s], h)
+        torch.testing.assert_close(
+            logits[s], h @ learner.theta[-1][s, :-1] + learner.theta[-1][s, -1]
+        )
+
+
+def test_cross_entropy_is_torchs(learner, batch):
+    x, y, w = batch
+    logits = forward(x, learner.theta)[1]
+    rows = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
+    expected = (rows.view(S, N) * w).sum(1)
+    torch.testing.assert_close(cross_entropy(logits, y, w), expected)
+    torch.testing.assert_close(cross_entropy_slope(logits, y, w)[0].sum(1), expected)
+
+
+def test_gradient_by_hand_is_autograds(learner, batch):
+    x, y, w = batch
+    expected = gradients(cross_entropy(forward(x, learner.theta)[1], y, w), learner.theta)
+    with torch.no_grad():
+        inputs, logits = trace(x, learner.theta)
+        grads = backward(inputs, cross_entropy_slope(logits, y, w)[1], learner.theta)
+    torch.testing.assert_close(grads, list(expected))
+
+
+def test_gradient_by_hand_is_that_of_finite_differences(learner, batch):
+    x, y, w = batch[0].double(), batch[1], batch[2].double()
+    theta = doubled(learner)
+    inputs, logits = trace(x, theta)
+    grads = backward(inputs, cross_entropy_slope(logits, y, w)[1], theta)
+    numeric = finite_differences(lambda p: cross_entropy(forward(x, p)[1], y, w), theta)
+    torch.testing.assert_close(grads, numeric, rtol=1e-5, atol=1e-8)
+
+
+def test_gradient_through_the_features(learner, batch):
+    """A loss on logits and features at once, as the label semantics add it."""
+    x, y, w = batch
+    pull = torch.randn(S, N, SIZES[-2], generator=torch.Generator().manual_seed(1))
+    f, logits = forward(x, learner.theta)
+    loss = cross_entropy(logits, y, w) + (f * pull).sum((1, 2))
+    expected = gradients(loss, learner.theta)
+    with torch.no_grad():
+        inputs, logits = trace(x, learner.theta)
+        grads = backward(inputs, cross_entropy_slope(logits, y, w)[1], learner.theta, pull)
+    torch.testing.assert_close(grads, list(expected))
+
+
+def test_consistency_and_its_slope(batch):
+    logits = torch.randn(S, N, 3, generator=torch.Generator().manual_seed(2)).requires_grad_()
+    target = torch.rand(S, N, 3, generator=torch.Generator().manual_seed(3)).softmax(2)
+    gap, slope = consistency_slope(logits, target)
+    expected = torch.stack([((logits[s].softmax(1) - target[s]) ** 2).mean() for s in range(S)])
+    torch.testing.assert_close(gap, expected)
+    torch.testing.assert_close(slope, torch.autograd.grad(expected.sum(), logits)[0])
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_optimizer_is_torchs(name):
+    ours = [torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(k)) for k in range(2)]
+    theirs = [p.clone().requires_grad_() for p in ours]
+    how = Training(optimizer=name, lr=0.03, momentum=0.8)
+    optimizer = Optimizer(ours, how)
+    reference = (
+        torch.optim.SGD(theirs, lr=0.03, momentum=0.8)
+        if name == "sgd"
+        else torch.optim.Adam(theirs, lr=0.03)
+    )
+    for k in range(6):
+        grads = [torch.randn(p.shape, generator=torch.Generator().manual_seed(k)) for p in ours]
+        optimizer.step(grads)
+        for p, g in zip(theirs, grads, strict=True):
+            p.grad = g.clone()
+        reference.step()
+    torch.testing.assert_close(ours, [p.detach() for p in theirs])
+
+
+def test_initialisation_is_uniform_in_one_over_root_fan_in_and_goes_on_at_a_reset():
+    learner = Learner((25, 400, 2), [0])
+    first = learner.copy()
+    assert first[0].abs().max() <= 1 / 5
+    assert first[0].abs().max() > 0.99 / 5
+    assert first[1].abs().max() <= 1 / 20
+    learner.reset()
+    assert not torch.equal(first[0], learner.theta[0])
+    again = Learner((25, 400, 2), [0])
+    again.reset()
+    assert torch.equal(again.theta[0], learner.theta[0])
+
+
+def test_fit_is_plain_descent_on_the_mean_loss_of_every_set(learner, batch):
+    x, y, _ = batch
+    gold, other = Rows.full(x[:, :4], y[:, :4]), Rows.full(x[:, 4:], y[:, 4:])
+    how = Training(steps=3, batch=0, lr=0.1, momentum=0.0)
+    theta = [p.detach().clone().requires_grad_() for p in learner.theta]
+    for _ in range(3):
+        logits = forward(x, theta)[1]
+        rows = -logits.log_softmax(2).gather(2, y[:, :, None]).squeeze(2)
+        loss = rows[:, :4].mean(1) + 0.25 * rows[:, 4:].mean(1)
+        grads = gradients(loss, theta)
+        theta = [(p - 0.1 * g).detach().requires_grad_() for p, g in zip(theta, grads, strict=True)]
+    last = learner.fit(how, [gold, other], Draws([3, 4], "fit"), weights=[1.0, 0.25])
+    torch.testing.assert_close([p.detach() for p in learner.theta], [p.detach() for p in theta])
+    torch.testing.assert_close(last, loss.detach())
+
+
+def mean_teacher_by_autograd(learner: Learner, rows: Rows, X, how: Training):
+    """Student and teacher after a noiseless full-batch fit, written from the docstring."""
+    student = [p.detach().clone().requires_grad_() for p in learner.theta]
+    teacher = [p.clone() for p in learner.teacher]
+    n = rows.X.shape[1]
+    for k in range(how.steps):
+        ramp = math.exp(-5 * (1 - min(1, (k + 1) / (0.3 * how.steps))) ** 2)
+        logits = forward(torch.cat([rows.X, X], 1), student)[1]
+        target = forward(torch.cat([rows.X, X], 1), teacher)[1].softmax(2)
+        log_p = logits[:, :n].log_softmax(2).gather(2, rows.y[:, :, None]).squeeze(2)
+        gap = (logits.softmax(2) - target).square().mean((1, 2))
+        grads = gradients(-log_p.mean(1) + how.consistency * ramp * gap, student)
+        with torch.no_grad():
+            student = [
+                (p - how.lr * g).requires_grad_() for p, g in zip(student, grads, strict=True)
+            ]
+            alpha = min(1 - 1 / (k + 1), how.ema)
+            teacher = [alpha * q + (1 - alpha) * p for p, q in zip(student, teacher, strict=True)]
+    return [p.detach() for p in student], [p.detach() for p in teacher]
+
+
+def test_mean_teacher_fit_against_autograd(learner, batch):
+    x, y, _ = batch
+    rows, X = Rows.full(x[:, :5], y[:, :5]), x[:, 5:]
+    how = Training(steps=8, batch=0, lr=0.3, momentum=0.0, consistency=2.0, noise=0.0, ema=0.7)
+    student, teacher = mean_teacher_by_autograd(learner, rows, X, how)
+    learner.fit(how, [rows], Draws([3, 4], "fit"), unlabelled=X)
+    torch.testing.assert_close([p.detach() for p in learner.theta], student)
+    torch.testing.assert_close([p.detach() for p in learner.teacher], teacher)
+
+
+def test_unlabelled_rows_count_in_the_consistency_term_only(learner, batch):
+    x, y, _ = batch
+    rows = Rows.full(x[:, :5], y[:, :5])
+    other = Learner(SIZES, [3, 4])
+    how = Training(steps=3, batch=0, lr=0.1)
+    learner.fit(how, [rows], Draws([3, 4], "fit"), unlabelled=x[:, 5:])
+    other.fit(how, [rows], Draws([3, 4], "fit"))
+    assert all(torch.equal(p, q) for p, q in zip(learner.theta, other.theta, strict=True))
+
+
+def test_noise_differs_between_student_and_teacher(learner, batch):
+    """With equal parameters only the noise separates the branches: the gap is not zero."""
+    x, y, _ = batch
+    rows = Rows.full(x, y)
+    how = Training(steps=1, batch=0, lr=0.0, consistency=1.0, ramp=False)
+    losses = {}
+    for noise in (0.0, 0.5):
+        how.noise = noise
+        losses[noise] = learner.fit(how, [rows], Draws([3, 4], "fit"), weights=[0.0])
+    assert losses[0.0].tolist() == [0, 0]
+    assert (losses[0.5] > 1e-4).all()
+
+
+def test_a_classifier_that_is_no_network_predicts(learner, batch):
+    learner.classifier = lambda x: torch.full(x.shape[:2], 2)
+    assert learner.predict(batch[0]).unique().tolist() == [2]
