@@ -20,6 +20,8 @@ class Lookback:
 
     def keep(self, rows: Rows, learner: Learner, draws: Draws) -> Rows:
         n = rows.X.shape[1]
+        if not n:
+            return rows
         key = draws.uniform(n)
         if self.select == "nearest":
             key = prototype_distance(rows, learner)

@@ -63,12 +63,18 @@ class Rows:
         return torch.arange(self.X.shape[1]) < self.count[:, None]
 
     def where(self, keep: Tensor) -> "Rows":
-        """The rows with keep [S, n] set, in their order, moved to the front."""
+        """The rows with keep [S, n] set, in their order, moved to the front.
+
+        The width stays, whatever the counts: no shape may depend on which replicas run together.
+        """
         keep = keep & self.mask
         order = torch.argsort(keep.logical_not().byte(), dim=1, stable=True)
-        count = keep.sum(1)
-        order = order[:, : int(count.max()) if len(count) else 0]
-        return Rows(take(self.X, order), take(self.y, order), count)
+        return Rows(take(self.X, order), take(self.y, order), keep.sum(1))
+
+    def narrow(self) -> "Rows":
+        """Without the columns that are padding in every replica: only where counts are equal."""
+        n = int(self.count.max())
+        return Rows(self.X[:, :n].contiguous(), self.y[:, :n].contiguous(), self.count)
 
     def replica(self, s: int) -> tuple[Tensor, Tensor]:
         """One replica's real rows, for what a library solves one replica at a time."""

@@ -106,7 +106,7 @@ class Stream:
             k = per_class if gold == "record" else int(gold)
             rank = torch.nn.functional.one_hot(y, self.C).cumsum(1).gather(2, y[:, :, None])
             keep = rank.squeeze(2) <= k
-        rows = rows.where(keep)
+        rows = rows.where(keep).narrow()  # as many in every replica: all see the same segment 0
         for s, seed in enumerate(self.seeds):
             missing = set(range(self.C)) - set(rows.replica(s)[1].tolist())
             if missing:

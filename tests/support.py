@@ -1,6 +1,8 @@
 """What many tests need: a composed config, and small made-up streams that are none of the eight."""
 
 import os
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,11 @@ METHODS = sorted(path.stem for path in (ROOT / "conf" / "method").glob("*.yaml")
 
 def config(*overrides: str) -> dict:
     """The config that `python -m sdsl.run <overrides>` would run, as a plain dict."""
+    return deepcopy(_composed(overrides))
+
+
+@cache
+def _composed(overrides: tuple[str, ...]) -> dict:
     os.environ.setdefault("SDSL_HOME", str(ROOT))
     with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
         return OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
@@ -52,3 +59,31 @@ def run(*overrides: str, seeds=(0, 1), data: Table | None = None, **sizes):
 
     cfg = config(*overrides) | {"dataset": small(**sizes)}
     return experiment.run(cfg, seeds, data if data is not None else blobs(drift=1.0))
+
+
+# The fewest of everything that still runs every line of a method.
+BRIEF = {"steps": 4, "iterations": 3, "adapt_steps": 3, "epochs": 1, "views": 2, "rounds": 3}
+
+
+def changed(cfg: dict, settings: dict) -> dict:
+    """The config with some values set by their dotted names: much cheaper than composing anew."""
+    cfg = deepcopy(cfg)
+    for name, value in settings.items():
+        *path, key = name.split(".")
+        section = cfg
+        for part in path:
+            section = section[part]
+        assert key in section, name
+        section[key] = value
+    return cfg
+
+
+def brief(section: dict) -> dict:
+    """A config, or a part of it, with every phase of training cut short."""
+    cut = {}
+    for key, value in section.items():
+        if isinstance(value, dict):
+            cut[key] = brief(value)
+        else:
+            cut[key] = min(value, BRIEF[key]) if key in BRIEF else value
+    return cut

@@ -65,9 +65,10 @@ class Robust(Labeler):
             if not running.any():
                 break
             batches.y[:, -n:] = y
-            frozen = learner.copy()
+            frozen, terms = learner.copy(), {}
             for _ in range(how.steps):
-                log = self.update(learner, optimizer, next(stream), step.X, y)
+                terms = self.update(learner, optimizer, next(stream), step.X, y)
+            log = {k: torch.where(running, v, log.get(k, torch.nan)) for k, v in terms.items()}
             for p, old in zip(learner.theta, frozen, strict=True):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
         U = self.label_semantics.refine(U, self.anchor)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from sdsl.component import number
@@ -96,9 +97,10 @@ def centroids(X: Tensor, y: Tensor, k: int, generator) -> tuple[Tensor, Tensor]:
 
 def modes(rows: np.ndarray) -> int:
     """How many Gaussians a class's gold rows are, by the lowest BIC; one where rows are few."""
-    fits = {
-        k: GaussianMixture(k, random_state=0, n_init=3, reg_covar=1e-3).fit(rows).bic(rows)
-        for k in range(1, MOST + 1)
-        if len(rows) > 10 * k * rows.shape[1]
-    }
+    with threadpool_limits(1):  # the same bits whatever the machine
+        fits = {
+            k: GaussianMixture(k, random_state=0, n_init=3, reg_covar=1e-3).fit(rows).bic(rows)
+            for k in range(1, MOST + 1)
+            if len(rows) > 10 * k * rows.shape[1]
+        }
     return min(fits, key=fits.get, default=1)
