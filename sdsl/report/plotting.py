@@ -115,7 +115,7 @@ def footnote(figure: Figure, results: Results, streams: Iterable[str], what: str
     prefixes = set(results.frame.prefix) if len(results.frame) else set()
     setting = " Calibrated prefixes." if prefixes == {"calibrated"} else ""
     text = f"{what}{setting} Data: {data or 'none'}."
-    lines = textwrap.fill(text, int(figure.get_figwidth() * 29))
+    lines = textwrap.fill(text, int(figure.get_figwidth() * 26))
     figure.supxlabel(plain(lines), fontsize=4.8, color="0.4", x=0.01, ha="left")
 
 
