@@ -68,7 +68,8 @@ class Robust(Labeler):
             frozen, terms = learner.copy(), {}
             for _ in range(how.steps):
                 terms = self.update(learner, optimizer, next(stream), step.X, y)
-            log = {k: torch.where(running, v, log.get(k, torch.nan)) for k, v in terms.items()}
+            # A replica that takes no step pays no loss.
+            log = {k: torch.where(running, v, log.get(k, 0.0)) for k, v in terms.items()}
             for p, old in zip(learner.theta, frozen, strict=True):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
         U = self.label_semantics.refine(U, self.anchor)
