@@ -103,7 +103,8 @@ def backward(inputs: list[Tensor], slope: Tensor, theta: Theta, features=0.0) ->
 def cross_entropy_slope(logits: Tensor, y: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
     """(w CE of every row [S, b], its derivative by the logits, w (softmax - onehot) [S, b, C])."""
     log_p, y, w = logits.log_softmax(2), y[:, :, None], w[:, :, None]
-    slope = (log_p.exp() * w).scatter_add_(2, y, -w)
+    # softmax and not exp(log_p): exp's last bit depends on where in memory a number stands.
+    slope = (logits.softmax(2) * w).scatter_add_(2, y, -w)
     return -(log_p.gather(2, y) * w).squeeze(2), slope
 
 

@@ -55,11 +55,11 @@ class Robust(Labeler):
         log = {}
         for _ in range(self.rounds):
             f = learner.features(step.X)
-            U = self.label_semantics.refine(U, self.anchor)
-            new = assign(f, U, self.center)
+            refined = self.label_semantics.refine(U, self.anchor)
+            new = assign(f, refined, self.center)
             changed = (new != y).float().mean(1)
             y = torch.where(running[:, None], new, y)
-            U = torch.where(running[:, None, None], prototypes(f, y, U), U)
+            U = torch.where(running[:, None, None], prototypes(f, y, refined), U)
             rounds += running
             running = running & (changed >= self.tolerance)
             if not running.any():
