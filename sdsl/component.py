@@ -51,10 +51,10 @@ def _check(made: Any, where: str) -> None:
         value, limits = getattr(made, f.name), f.metadata
         if dataclasses.is_dataclass(value):
             _check(value, f"{where}.{f.name}")
-        if "options" in limits and value not in limits["options"]:
-            raise UserError(
-                f"{where}.{f.name}={value} is not a choice. {suggest(str(value), limits['options'])}"
-            )
+        options = limits.get("options")
+        if options and value not in options:
+            hint = suggest(str(value), options)
+            raise UserError(f"{where}.{f.name}={value} is not a choice. {hint}")
         low, high = limits.get("low"), limits.get("high")
         inside = value is None or (
             (low is None or value >= low) and (high is None or value <= high)

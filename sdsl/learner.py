@@ -1,6 +1,6 @@
 """The learner: h = g(f(x)), a stacked MLP of S replicas, and its mean-teacher fit (Tarvainen 2017).
 
-L = sum_k w_k mean CE(set k) + w(k) mean ||softmax h(x + e) - softmax h'(x + e')||^2, h' the EMA of h.
+L = sum_k w_k mean CE(set k) + w(k) mean ||softmax h(x + e) - softmax h'(x + e')||^2, h' EMA of h.
 """
 
 import math

@@ -13,7 +13,7 @@ from sdsl.replica import Draws, Rows, take
 
 @dataclass
 class Lookback:
-    """stratified: equal shares a class, drawn at random; random; nearest: each class's prototype."""
+    """stratified: equal shares a class, at random; random; nearest: to each class's prototype."""
 
     size: int = number(100, low=0)
     select: str = choice("stratified", "random", "nearest")
@@ -34,7 +34,7 @@ class Lookback:
 
 
 def rank_in_class(key: Tensor, rows: Rows, classes: int) -> Tensor:
-    """How many rows of its own class have a smaller key: [S, n], so that sorting by it stratifies."""
+    """How many rows of its own class have a smaller key: [S, n]; sorting by it stratifies."""
     order = key.masked_fill(~rows.mask, torch.inf).argsort(dim=1, stable=True)
     y = take(rows.y, order)
     rank = F.one_hot(y, classes).cumsum(1).gather(2, y[:, :, None]).squeeze(2) - 1

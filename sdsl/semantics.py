@@ -72,7 +72,7 @@ class Gram:
         self.V = (Q * values.clamp(min=0).sqrt()[:, None, :]).to(f.dtype)  # V^T = Q S, [S, C, C]
 
     def rotated(self, E: Tensor) -> Tensor:
-        """H^T V with the orthonormal H^T = A B^T nearest to E, from E V^T = A Sigma B^T. [S, C, m]"""
+        """H^T V with the orthonormal H^T = A B^T nearest to E (E V^T = A Sigma B^T). [S, C, m]"""
         A, _, B = torch.linalg.svd(E.transpose(1, 2) @ self.V, full_matrices=False)
         return self.V @ (A @ B).transpose(1, 2)
 

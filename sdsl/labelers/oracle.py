@@ -1,4 +1,4 @@
-"""The oracle: true labels of all segments seen so far (JT), or of the current one only (control)."""
+"""The oracle: true labels of all segments so far (JT), or of the current one (control)."""
 
 from dataclasses import dataclass
 

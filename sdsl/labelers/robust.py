@@ -30,7 +30,9 @@ class Robust(Labeler):
     ils: str = choice("project", "gram", "off")
     anchor: float = number(1.0, low=0)  # how hard prototypes are pulled to the label embedding
     energy: float = number(0.95, low=0, high=1)  # of the label embedding's rank
-    center: bool = True  # cosines around the segment's mean feature: ReLU features share one orthant
+    center: bool = (
+        True  # cosines around the segment's mean feature: ReLU features share one orthant
+    )
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         f = learner.features(gold.X)
@@ -107,7 +109,9 @@ def soft_prototypes(f: Tensor, logits: Tensor) -> Tensor:
 def assign(f: Tensor, U: Tensor, center: bool) -> Tensor:
     """Eq. 4: the class whose prototype is nearest in cosine distance, [S, n]."""
     origin = f.mean(1, keepdim=True) if center else 0.0
-    return (F.normalize(f - origin, dim=2) @ F.normalize(U - origin, dim=2).transpose(1, 2)).argmax(2)
+    return (F.normalize(f - origin, dim=2) @ F.normalize(U - origin, dim=2).transpose(1, 2)).argmax(
+        2
+    )
 
 
 def prototypes(f: Tensor, y: Tensor, previous: Tensor) -> Tensor:

@@ -33,7 +33,9 @@ class Flatness(Probe):
         X, y = outcome.scaler(X[:, spread]), y[:, spread]
         noise = [p.shape[1:] for p in outcome.learner.theta]
         draws = Draws(stream.seeds, "probe")
-        unit = [draws.uniform(self.noise_draws, *shape) for shape in noise]  # [S, draws, in + 1, out]
+        unit = [
+            draws.uniform(self.noise_draws, *shape) for shape in noise
+        ]  # [S, draws, in + 1, out]
         curves = {}
         for name, low in (("flatness_one_sided", 0.0), ("flatness_symmetric", -1.0)):
             shaken = [[low + (1 - low) * u[s] for u in unit] for s in range(len(X))]

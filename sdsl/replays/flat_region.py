@@ -75,7 +75,7 @@ class FlatRegion(Replay):
         return xi, before
 
     def projectors(self, step: Step) -> tuple[list[Tensor], list[Tensor]]:
-        """P_M of every layer [S, in + 1, in + 1] and its rank [S], under the previous parameters."""
+        """P_M of every layer [S, in + 1, in + 1] and its rank [S], under the last parameters."""
         gold = Rows(
             step.gold.X[:, : self.rows],
             step.gold.y[:, : self.rows],
