@@ -16,6 +16,8 @@ from sdsl.learner import Learner, Optimizer, Training, backward, cross_entropy_s
 from sdsl.replica import Batches, Draws, Rows, take
 from sdsl.semantics import class_means, semantics
 
+TERMS = ("loss_gold", "loss_lookback", "loss_pseudo")
+
 
 @dataclass
 class Robust(Labeler):
@@ -54,7 +56,10 @@ class Robust(Labeler):
         stream = iter(batches)
         optimizer = Optimizer(learner.theta, how)
         running, rounds = torch.ones(S, dtype=torch.bool), torch.zeros(S)
-        log = {}
+        # A replica that takes no step pays no loss; it says so alone as it does beside others.
+        active = self.label_semantics.active and self.semantics
+        names = [*TERMS, "loss_semantics"] if active else TERMS
+        log = {name: torch.zeros(S) for name in names}
         for _ in range(self.rounds):
             f = learner.features(step.X)
             refined = self.label_semantics.refine(U, self.anchor)
@@ -70,8 +75,7 @@ class Robust(Labeler):
             frozen, terms = learner.copy(), {}
             for _ in range(how.steps):
                 terms = self.update(learner, optimizer, next(stream), step.X, y)
-            # A replica that takes no step pays no loss.
-            log = {k: torch.where(running, v, log.get(k, 0.0)) for k, v in terms.items()}
+            log |= {k: torch.where(running, v, log[k]) for k, v in terms.items()}
             for p, old in zip(learner.theta, frozen, strict=True):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
         U = self.label_semantics.refine(U, self.anchor)
@@ -84,8 +88,7 @@ class Robust(Labeler):
         x, target, w = batch
         inputs, logits = trace(x, learner.theta)
         rows, slope = cross_entropy_slope(logits, target, w)
-        names = ("loss_gold", "loss_lookback", "loss_pseudo")
-        terms = {k: part.sum(1) for k, part in zip(names, rows.chunk(3, 1), strict=True)}
+        terms = {k: part.sum(1) for k, part in zip(TERMS, rows.chunk(3, 1), strict=True)}
         grads = backward(inputs, slope, learner.theta)
         if self.label_semantics.active and self.semantics:
             inputs, logits = trace(X, learner.theta)
