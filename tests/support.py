@@ -6,10 +6,13 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from sdsl.table import Table
+
+torch.set_num_threads(1)  # as a run does
 
 ROOT = Path(__file__).parents[1]
 METHODS = sorted(path.stem for path in (ROOT / "conf" / "method").glob("*.yaml"))
@@ -87,3 +90,43 @@ def brief(section: dict) -> dict:
         else:
             cut[key] = min(value, BRIEF[key]) if key in BRIEF else value
     return cut
+
+
+# A slow, plain second opinion on the learner: one replica, NumPy, float64.
+
+
+def plain(theta, s: int) -> list[np.ndarray]:
+    """Replica s of stacked parameters."""
+    return [layer[s].detach().double().numpy().copy() for layer in theta]
+
+
+def mlp(x: np.ndarray, theta: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+    """(the input of every layer, logits)"""
+    inputs = [np.asarray(x, float)]
+    for layer in theta[:-1]:
+        inputs.append(np.maximum(inputs[-1] @ layer[:-1] + layer[-1], 0))
+    return inputs, inputs[-1] @ theta[-1][:-1] + theta[-1][-1]
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    e = np.exp(logits - logits.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def row_losses(x: np.ndarray, y: np.ndarray, theta: list[np.ndarray]) -> np.ndarray:
+    """Cross-entropy of every row."""
+    return -np.log(softmax(mlp(x, theta)[1])[np.arange(len(y)), y])
+
+
+def numeric_gradient(loss, theta: list[np.ndarray], eps=1e-6) -> list[np.ndarray]:
+    """d loss(theta) / d theta by central differences."""
+    grads = [np.zeros_like(layer) for layer in theta]
+    for layer, grad in zip(theta, grads, strict=True):
+        for place in np.ndindex(layer.shape):
+            here = layer[place]
+            layer[place] = here + eps
+            up = loss(theta)
+            layer[place] = here - eps
+            grad[place] = (up - loss(theta)) / (2 * eps)
+            layer[place] = here
+    return grads
