@@ -2,17 +2,22 @@
 
 import sys
 
+from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
+from sdsl.clusters import RayLauncher, SubmititLauncher
 from sdsl.launcher import LocalLauncher
 from sdsl.sweeper import SeedSweeper
 
 NAME = "hydra_plugins.sdsl"  # what `_target_` says in conf/hydra/
-for plugin in (LocalLauncher, SeedSweeper):
+PLUGINS = (LocalLauncher, RayLauncher, SubmititLauncher, SeedSweeper)
+for plugin in PLUGINS:
     plugin.__module__ = NAME
 sys.modules[NAME] = sys.modules[__name__]
 
 
 def register() -> None:
-    for plugin in (LocalLauncher, SeedSweeper):
+    for plugin in PLUGINS:
         Plugins.instance().register(plugin)
+    # conf/hydra/launcher/joblib.yaml stands in the place of the plugin's own.
+    ConfigStore.instance().repo["hydra"]["launcher"].pop("joblib.yaml", None)

@@ -35,6 +35,7 @@ def tags() -> dict[str, str]:
         "host": platform.node(),
         "pid": str(os.getpid()),
         "process_start": process_start(os.getpid()),
+        "sweep": os.environ.get("SDSL_SWEEP", "here"),  # of many machines: sdsl.clusters
     }
 
 
