@@ -53,7 +53,7 @@ class Robust(Labeler):
         sets = [step.gold, step.lookback, Rows.full(step.X, y)]
         how, weights = self.feedback, [*weights, self.pseudo]
         batches = Batches(sets, weights, self.rounds * how.steps, how.batch, step.draws)
-        stream = iter(batches)
+        stream, widths = iter(batches), [how.batch or rows.X.shape[1] for rows in sets]
         optimizer = Optimizer(learner.theta, how)
         running, rounds = torch.ones(S, dtype=torch.bool), torch.zeros(S)
         # A replica that takes no step pays no loss; it says so alone as it does beside others.
@@ -74,7 +74,7 @@ class Robust(Labeler):
             batches.y[:, -n:] = y
             frozen, terms = learner.copy(), {}
             for _ in range(how.steps):
-                terms = self.update(learner, optimizer, next(stream), step.X, y)
+                terms = self.update(learner, optimizer, next(stream), widths, step.X, y)
             log |= {k: torch.where(running, v, log[k]) for k, v in terms.items()}
             for p, old in zip(learner.theta, frozen, strict=True):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
@@ -83,12 +83,12 @@ class Robust(Labeler):
         active = torch.full((S,), float(self.label_semantics.active))
         return Pseudo(y, Rows.full(step.X, y), log | {"rounds": rounds, "ils_active": active})
 
-    def update(self, learner: Learner, optimizer: Optimizer, batch, X: Tensor, y: Tensor) -> dict:
-        """One gradient step on L_total; returns its terms."""
+    def update(self, learner: Learner, optimizer: Optimizer, batch, widths, X, y) -> dict:
+        """One gradient step on L_total; returns its terms. widths: of the sets in the batch."""
         x, target, w = batch
         inputs, logits = trace(x, learner.theta)
         rows, slope = cross_entropy_slope(logits, target, w)
-        terms = {k: part.sum(1) for k, part in zip(TERMS, rows.chunk(3, 1), strict=True)}
+        terms = {k: part.sum(1) for k, part in zip(TERMS, rows.split(widths, 1), strict=True)}
         grads = backward(inputs, slope, learner.theta)
         if self.label_semantics.active and self.semantics:
             inputs, logits = trace(X, learner.theta)

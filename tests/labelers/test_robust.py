@@ -7,7 +7,7 @@ import torch
 
 from sdsl.contract import Step
 from sdsl.labelers.robust import Robust, assign, prototypes, soft_prototypes
-from sdsl.learner import Learner, Training
+from sdsl.learner import Learner, Training, forward
 from sdsl.metrics import lasting_swap
 from sdsl.replica import Draws, Rows
 
@@ -192,6 +192,28 @@ def test_a_whole_step_against_the_slow_version(ils, rounds, tolerance, center):
         assert pseudo.y[s].tolist() == y.tolist()
         for mine, slow in zip(learner.theta, theta, strict=True):
             np.testing.assert_allclose(mine[s].detach(), slow, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("lookback", [6, 0])
+def test_terms_of_the_loss_are_logged_each_with_its_weight(lookback):
+    now, learner = step(lookback=lookback), Learner((2, M, C), SEEDS)
+    how = labeler(rounds=1, tolerance=0.0)
+    how.fit.steps = how.feedback.lr = 0  # nothing moves
+    how.start(now.gold, learner, now.draws)
+    log = how.label(now, learner).log
+    f, logits = forward(now.X, learner.copy())
+    U = how.label_semantics.refine(soft_prototypes(f, logits), how.anchor)
+    new = Rows.full(now.X, assign(f, U, how.center))  # the one round's labels
+    for s in range(2):
+        theta = support.plain(learner.theta, s)
+        for name, rows, weight in (
+            ("loss_gold", now.gold, how.gold),
+            ("loss_lookback", now.lookback, how.lookback),
+            ("loss_pseudo", new, how.pseudo),
+        ):
+            losses = support.row_losses(rows.X[s].numpy(), rows.y[s].numpy(), theta)
+            expected = weight * losses.mean() if len(losses) else 0.0
+            assert float(log[name][s]) == pytest.approx(expected, rel=1e-4)
 
 
 def test_semantics_matter():

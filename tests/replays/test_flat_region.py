@@ -1,0 +1,252 @@
+"""Flat-region replay: projectors, ascent, descent, and whole updates against a slow version."""
+
+import numpy as np
+import pytest
+import support
+import torch
+
+from sdsl.contract import Pseudo, Step
+from sdsl.learner import Learner
+from sdsl.replays.flat_region import FlatRegion, slopes
+from sdsl.replica import Batches, Draws, Rows
+
+SEEDS, SIZES = (3, 4), (4, 7, 6, 3)
+WEIGHTS = {"gold": 0.5, "lookback": 0.8, "segment": 1.2}
+
+
+def rows(n: int, name: str, counts=None) -> Rows:
+    draws = Draws(SEEDS, name)
+    y = (3 * draws.uniform(n)).long()
+    return Rows(draws.normal(n, SIZES[0]), y, torch.tensor(counts or [n, n]))
+
+
+@pytest.fixture
+def learner() -> Learner:
+    return Learner(SIZES, SEEDS)
+
+
+@pytest.fixture
+def now(learner) -> Step:
+    """A step whose lookback is ragged."""
+    gold, kept = rows(9, "gold"), rows(5, "kept", [5, 3])
+    return Step(2, gold, kept, rows(11, "X").X, learner.copy(), Draws(SEEDS, "batches"))
+
+
+def segment(now: Step) -> Pseudo:
+    y = rows(11, "X").y
+    return Pseudo(y, Rows.full(now.X, y))
+
+
+def flat(**settings) -> FlatRegion:
+    return FlatRegion(**({"steps": 3, "batch": 4, "eta1": 0.3, "eta2": 0.2} | WEIGHTS | settings))
+
+
+def batches(now: Step, how: FlatRegion) -> list:
+    """Those that replay will draw, from generators of their own."""
+    sets = [now.gold, now.lookback, segment(now).rows]
+    return list(
+        Batches(sets, list(WEIGHTS.values()), how.steps, how.batch, Draws(SEEDS, "batches"))
+    )
+
+
+def identity(theta) -> list[torch.Tensor]:
+    return [torch.eye(p.shape[1]).expand(len(p), -1, -1) for p in theta]
+
+
+# The equations, one replica at a time
+
+
+def slow_bases(now: Step, s: int, energy: float, cap: float) -> list[np.ndarray]:
+    """M of every layer [in + 1, k]: left singular vectors of what the layer sees, bias included."""
+    x = np.concatenate([r.replica(s)[0].double().numpy() for r in (now.gold, now.lookback)])
+    bases = []
+    for h in support.mlp(x, support.plain(now.theta, s))[0]:
+        A = np.c_[h, np.ones(len(h))].T
+        left, values, _ = np.linalg.svd(A)
+        share = np.cumsum(values**2) / np.sum(values**2)
+        k = min(int(np.sum(share < energy)) + 1, int(cap * len(A)))
+        bases.append(left[:, :k])
+    return bases
+
+
+def slow_replay(now: Step, how: FlatRegion, theta: list[np.ndarray], s: int) -> list[np.ndarray]:
+    """Algorithm 2 for one replica, gradients by finite differences."""
+    M = slow_bases(now, s, how.energy, how.cap)
+    velocity = [np.zeros_like(p) for p in theta]
+    for batch in batches(now, how):
+        x, y, w = (part[s].numpy() for part in batch)
+
+        def loss(at, x=x, y=y, w=w):
+            return w @ support.row_losses(x, y, at)
+
+        xi = [np.zeros_like(p) for p in theta]
+        for _ in range(0 if how.no_xi else how.ascents):
+            G = support.numeric_gradient(loss, [p + e for p, e in zip(theta, xi, strict=True)])
+            if not how.no_proj:
+                G = [m @ m.T @ g for m, g in zip(M, G, strict=True)]
+            xi = [e + how.eta1 * g for e, g in zip(xi, G, strict=True)]
+        if how.xi_norm == "sam":
+            length = np.sqrt(sum(np.sum(e**2) for e in xi))
+            xi = [how.rho * e / length for e in xi]
+        G = support.numeric_gradient(loss, [p + e for p, e in zip(theta, xi, strict=True)])
+        if not how.no_proj:
+            G = [g - m @ m.T @ g for m, g in zip(M, G, strict=True)]
+        velocity = [how.momentum * v + g for v, g in zip(velocity, G, strict=True)]
+        theta = [p - how.eta2 * v for p, v in zip(theta, velocity, strict=True)]
+    return theta
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"momentum": 0.9},
+        {"ascents": 2},
+        {"no_xi": True},
+        {"no_proj": True},
+        {"no_xi": True, "no_proj": True},
+        {"xi_norm": "sam", "rho": 0.5},
+        {"energy": 0.6, "cap": 1.0},
+    ],
+    ids=str,
+)
+def test_a_whole_replay_against_the_slow_version(settings, now, learner):
+    how = flat(**settings)
+    before = [support.plain(learner.theta, s) for s in range(2)]
+    how.replay(now, segment(now), learner)
+    for s in range(2):
+        slow = slow_replay(now, how, before[s], s)
+        for mine, expected in zip(learner.theta, slow, strict=True):
+            np.testing.assert_allclose(mine[s].detach(), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_every_switch_changes_where_replay_ends(now):
+    """So the comparison above tells them apart."""
+    ends = []
+    for settings in ({}, {"no_xi": True}, {"no_proj": True}, {"xi_norm": "sam", "rho": 0.5}):
+        learner = Learner(SIZES, SEEDS)
+        flat(**settings).replay(now, segment(now), learner)
+        ends.append(learner.theta[0].detach())
+    gaps = [(a - b).abs().max() for i, a in enumerate(ends) for b in ends[:i]]
+    assert min(gaps) > 1e-3
+
+
+# The subspace
+
+
+@pytest.mark.parametrize("energy", [0.0, 0.6, 0.95, 1.0])
+@pytest.mark.parametrize("cap", [0.5, 1.0])
+def test_rank_is_the_fewest_directions_that_carry_the_energy(energy, cap, now):
+    P, rank = flat(energy=energy, cap=cap).projectors(now)
+    for s in range(2):
+        for layer, M in enumerate(slow_bases(now, s, energy, cap)):
+            if energy < 1:
+                assert rank[layer][s] == M.shape[1]
+            assert rank[layer][s] <= int(cap * M.shape[0])
+            np.testing.assert_allclose(P[layer][s] @ P[layer][s], P[layer][s], atol=1e-5)
+            if rank[layer][s] == M.shape[1]:
+                np.testing.assert_allclose(P[layer][s], M @ M.T, atol=1e-4)
+
+
+def test_the_cap_leaves_room_in_a_narrow_layer():
+    """Two features and a bias: full energy would take all three, the cap leaves two free."""
+    learner = Learner((2, 5, 2), SEEDS)
+    X = Draws(SEEDS, "x").normal(30, 2)
+    gold = Rows.full(X, (X[:, :, 0] > 0).long())
+    now = Step(1, gold, Rows.empty_like(X), X, learner.copy(), Draws(SEEDS, "b"))
+    _, rank = flat(energy=0.999).projectors(now)
+    assert rank[0].tolist() == [1, 1]
+    _, rank = flat(energy=0.999, cap=1.0).projectors(now)
+    assert rank[0].tolist() == [3, 3]
+
+
+def test_gold_rows_beyond_the_limit_are_not_looked_at(now):
+    few = Step(
+        2,
+        Rows(now.gold.X[:, :4], now.gold.y[:, :4], torch.tensor([4, 4])),
+        *(now.lookback, now.X, now.theta, now.draws),
+    )
+    for a, b in zip(flat(rows=4).projectors(now)[0], flat().projectors(few)[0], strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_padding_of_the_lookback_is_not_looked_at(now):
+    now.lookback.X[1, 3:] = 1e3
+    P = flat().projectors(now)[0]
+    for layer, M in enumerate(slow_bases(now, 1, 0.95, 0.5)):
+        np.testing.assert_allclose(P[layer][1], M @ M.T, atol=1e-4)
+
+
+def test_what_is_left_of_a_gradient_lies_off_M(now, learner):
+    """||M^T G|| < 1e-6 ||G|| after projection."""
+    how = flat()
+    P, _ = how.projectors(now)
+    with torch.no_grad():
+        _, G = slopes(learner.theta, batches(now, how)[0])
+    for g, p in zip(G, P, strict=True):
+        left = g - p @ g
+        assert ((p @ left).norm(dim=(1, 2)) < 1e-6 * g.norm(dim=(1, 2))).all()
+        assert (left.norm(dim=(1, 2)) > 1e-3 * g.norm(dim=(1, 2))).all()
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_parameters_never_move_within_M(momentum, now, learner):
+    """What the previous model made of gold and lookback is kept, as far as M spans it."""
+    how = flat(momentum=momentum, steps=20)
+    how.replay(now, segment(now), learner)
+    for p, old, P in zip(learner.theta, now.theta, how.projectors(now)[0], strict=True):
+        moved = p.detach() - old
+        assert moved.norm() > 0.1
+        assert (P @ moved).norm() < 1e-5 * moved.norm()
+
+
+def test_a_layer_whose_M_is_everything_does_not_move(now, learner, monkeypatch):
+    how, before = flat(eta1=0.0), learner.copy()
+    monkeypatch.setattr(how, "projectors", lambda step: (identity(learner.theta), []))
+    how.replay(now, segment(now), learner)
+    assert all(torch.equal(p, q) for p, q in zip(learner.theta, before, strict=True))
+
+
+# The ascent
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_loss_rises_under_xi(whole, now, learner):
+    how = flat(eta1=0.05)
+    P = identity(learner.theta) if whole else how.projectors(now)[0]
+    with torch.no_grad():
+        for batch in batches(now, how):
+            xi, before = how.ascend(learner.theta, P, batch)
+            after, _ = slopes(torch._foreach_add(learner.theta, xi), batch)
+            assert (after > before + 1e-5).all()
+            for e, p in zip(xi, P, strict=True):
+                torch.testing.assert_close(p @ e, e, rtol=1e-4, atol=1e-6)
+
+
+def test_the_rise_is_logged(now, learner):
+    log = flat(eta2=0.0, eta1=0.05).replay(now, segment(now), learner)
+    assert (log["loss_rise"] > 0).all()
+    assert flat(no_xi=True).replay(now, segment(now), learner)["loss_rise"].tolist() == [0, 0]
+    assert {"loss_replay", "rank_0", "rank_1", "rank_2"} <= log.keys()
+
+
+def test_sam_gives_xi_a_length(now, learner):
+    how = flat(xi_norm="sam", rho=0.05)
+    with torch.no_grad():
+        xi, _ = how.ascend(learner.theta, how.projectors(now)[0], batches(now, how)[0])
+    length = sum(e.square().sum((1, 2)) for e in xi).sqrt()
+    torch.testing.assert_close(length, torch.tensor([0.05, 0.05]))
+
+
+# Where it starts
+
+
+@pytest.mark.parametrize("origin", ["previous", "generation"])
+def test_origin(origin, now, learner):
+    with torch.no_grad():
+        for p in learner.theta:
+            p += 1
+    moved = learner.copy()
+    flat(origin=origin, steps=0).replay(now, segment(now), learner)
+    for p, a, b in zip(learner.theta, now.theta, moved, strict=True):
+        assert torch.equal(p, a if origin == "previous" else b)
