@@ -81,5 +81,6 @@ def _passing(error: Exception) -> bool:
     if isinstance(error, requests.ConnectionError | requests.Timeout):
         return True
     text = str(error).lower()
-    signs = ("is locked", "max retries exceeded", "timed out", "connection refused", "error code 5")
+    # MLflow's client words any broken connection as "API request to ... failed with exception".
+    signs = ("is locked", "failed with exception", "timed out", "connection refused", "error code 5")
     return any(sign in text for sign in signs)
