@@ -82,5 +82,6 @@ def _passing(error: Exception) -> bool:
         return True
     text = str(error).lower()
     # MLflow's client words any broken connection as "API request to ... failed with exception".
-    signs = ("is locked", "failed with exception", "timed out", "connection refused", "error code 5")
+    signs = ("is locked", "failed with exception", "max retries exceeded", "timed out")
+    signs += ("connection refused", "error code 5")
     return any(sign in text for sign in signs)
