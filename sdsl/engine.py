@@ -69,7 +69,9 @@ def run(
     for t in range(1, stream.T + 1):
         if stream.config.scaler == "per_step":
             raw = Rows(scaler.undo(memory.X), memory.y, memory.count)
-            scaler = Scaler.fit(stream.segment(t), *([raw.X] if t > 1 else [stream.gold().X]))
+            stored = raw if t > 1 else stream.gold()
+            real = [stored.replica(s)[0] for s in range(len(stream.seeds))]  # padding has no say
+            scaler = Scaler.fit(stream.segment(t), real)
             gold, memory = scaled(scaler, stream.gold()), scaled(scaler, raw)
         truth = stream.truth(t)
         step = Step(

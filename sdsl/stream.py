@@ -37,7 +37,8 @@ class Scaler:
     scale: Tensor  # [S, 1, d]
 
     @classmethod
-    def fit(cls, *parts: Tensor) -> "Scaler":
+    def fit(cls, *parts: Sequence[Tensor]) -> "Scaler":
+        """From row sets, each [n, d] a replica."""
         # One replica at a time: how a reduction over rows is split must not depend on S.
         fitted = [torch.cat([p[s] for p in parts]).double() for s in range(len(parts[0]))]
         mean = torch.stack([x.mean(0, keepdim=True) for x in fitted])

@@ -32,8 +32,12 @@ def few_boosts(monkeypatch):
     monkeypatch.setattr(static_bound, "BOOSTS", 2)
 
 
+def name_of(method: str) -> str:
+    return support.config(f"method={method}")["labeler"]["name"]
+
+
 def labeler_of(method: str) -> type[Labeler]:
-    return find("labeler", support.config(f"method={method}")["labeler"]["name"], Labeler)
+    return find("labeler", name_of(method), Labeler)
 
 
 PRIVILEGED = [m for m in support.METHODS if labeler_of(m).privileged]
@@ -77,20 +81,29 @@ def test_a_segment_of_one_class(method):
     check_sound(outcome)
 
 
+def small_selection(method: str, size: int) -> dict:
+    """A labeler that selects rows keeps to a size of its own, here `size`."""
+    picky = "size" in support.config(f"method={method}")["labeler"]
+    return {"labeler.size": size} if picky else {}
+
+
 @every_method
-@pytest.mark.parametrize("kind", ["no lookback", "nothing sure enough"])
-def test_an_empty_selection(method, kind):
-    labeler = support.config(f"method={method}")["labeler"]
-    settings = {"labeler.size": 4} if "size" in labeler else {}
-    if kind == "no lookback":
-        settings["lookback.size"] = 0
-    else:
-        strictest = {"cut": 1.0, "drop": 1.0, "keep_gold": True}  # gold would fill RECORD's buffer
-        strict = {f"labeler.{name}": v for name, v in strictest.items() if name in labeler}
-        if not strict:
-            pytest.skip("labels every row")
-        settings |= strict
-    _, outcome = run(method, settings)
+def test_no_lookback(method):
+    _, outcome = run(method, {"lookback.size": 0} | small_selection(method, 4))
+    check_sound(outcome)
+
+
+# Where a labeler selects nothing, or next to it. RECORD's gold would fill its buffer.
+STRICTEST = {
+    "influence": {"labeler.cut": 1.0, "labeler.keep_gold": True},
+    "gst": {"labeler.drop": 1.0},
+    "confidence": {"labeler.size": 1},
+}
+
+
+@pytest.mark.parametrize("method", [m for m in support.METHODS if name_of(m) in STRICTEST])
+def test_a_selection_of_nothing_or_one_row(method):
+    _, outcome = run(method, STRICTEST[name_of(method)])
     check_sound(outcome)
 
 
@@ -258,9 +271,7 @@ def watch(method: str, seed=2) -> list[dict]:
     """After every step: rows held of each segment, by the classifier, of the tests; bytes held."""
     # Without scaling a held row is the table's row, number by number.
     settings = {"lookback.size": KEPT, "stream.scaler": "none"}
-    if "size" in support.config(f"method={method}")["labeler"]:
-        settings["labeler.size"] = KEPT
-    cfg = settings_of(method, settings)
+    cfg = settings_of(method, settings | small_selection(method, KEPT))
     parts = experiment.check(cfg)
     data = support.blobs(rows=180, classes=3, drift=1.0, spread=1.0)  # gold and five segments
     assert len(np.unique(data.X)) == data.X.size

@@ -8,14 +8,17 @@ import support
 import torch
 
 from sdsl import engine
+from sdsl.contract import Pseudo
 from sdsl.errors import UserError
 from sdsl.labelers.none import NoLabels
 from sdsl.learner import Learner, Training
 from sdsl.lookback import Lookback
 from sdsl.replays.none import NoReplay
+from sdsl.replica import Rows
 from sdsl.stream import Scaler, Stream, StreamConfig
 
 SIZE, TEST, SEEDS = 30, 9, (0, 1, 2)
+ALL = (SIZE - TEST,) * len(SEEDS)  # every unlabelled row of each replica
 DATA = support.blobs(rows=160, classes=4, d=3)  # five segments and ten rows over
 
 
@@ -149,19 +152,22 @@ def test_undo_is_the_inverse():
 
 @dataclass
 class Spy(NoLabels):
-    """Notes what a labeler is given."""
+    """Notes what a labeler is given, and passes on the first rows of each replica."""
+
+    counts: tuple[int, ...]
 
     def start(self, gold, learner, draws):
         self.gold, self.steps = gold, []
 
     def label(self, step, learner):
         self.steps.append(step)
-        return super().label(step, learner)
+        y = learner.predict(step.X)
+        return Pseudo(None, Rows(step.X, y, torch.tensor(self.counts)))
 
 
-def observe(scaler: str) -> tuple[Stream, Spy]:
-    """A run whose lookback keeps every row."""
-    made, spy, learner = stream(scaler=scaler), Spy(), Learner((3, 5, 4), SEEDS)
+def observe(scaler: str, counts=ALL) -> tuple[Stream, Spy]:
+    """A run whose lookback keeps every row that is passed on."""
+    made, spy, learner = stream(scaler=scaler), Spy(counts), Learner((3, 5, 4), SEEDS)
     how = Training(steps=2), engine.EvalConfig()
     engine.run(made, learner, spy, NoReplay(), Lookback(SIZE), *how)
     return made, spy
@@ -183,14 +189,18 @@ def test_no_scaler_leaves_rows_as_they_are():
         assert torch.equal(step.gold.X, made.gold().X)
 
 
-def test_a_scaler_per_step_is_refitted_on_the_segment_and_what_is_stored():
-    """At t=1 gold stands for the lookback, which later is all of X_{t-1} here."""
-    made, spy = observe("per_step")
+@pytest.mark.parametrize("counts", [ALL, (SIZE - TEST, 4, 0)])
+def test_a_scaler_per_step_is_refitted_on_the_segment_and_what_is_stored(counts):
+    """At t=1 gold stands for the lookback; a ragged one's padding has no say."""
+    made, spy = observe("per_step", counts)
     close = {"rtol": 1e-4, "atol": 1e-4}  # the lookback goes back to raw units and forth again
     for step in spy.steps:
-        stored = made.segment(step.t - 1) if step.t > 1 else made.gold().X
+        before = made.segment(step.t - 1) if step.t > 1 else made.gold().X
+        stored = [X[:n] for X, n in zip(before, counts, strict=True)] if step.t > 1 else before
         scaler = Scaler.fit(made.segment(step.t), stored)
         torch.testing.assert_close(step.X, scaler(made.segment(step.t)), **close)
         torch.testing.assert_close(step.gold.X, scaler(made.gold().X), **close)
         if step.t > 1:
-            torch.testing.assert_close(step.lookback.X, scaler(stored), **close)
+            kept = scaler(before)
+            for s, n in enumerate(counts):
+                torch.testing.assert_close(step.lookback.replica(s)[0], kept[s, :n], **close)
