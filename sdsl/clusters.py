@@ -5,9 +5,9 @@ ledger (and hydra-ray-launcher wants cloudpickle < 3, joblib >= 3), so each is o
 """
 
 import os
+import secrets
 import tempfile
 import time
-import uuid
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -15,6 +15,7 @@ from functools import partial
 from hydra.core.utils import JobReturn
 from omegaconf import open_dict
 
+from sdsl import interrupt
 from sdsl.errors import UserError
 from sdsl.launcher import ONE_THREAD, TRIES, Job, LocalLauncher, _cores, _failed, _work
 
@@ -26,14 +27,17 @@ class RayLauncher(LocalLauncher):
 
     def _run(self, jobs: list[Job]) -> Iterator[tuple[Job, JobReturn]]:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        address = self.joblib["address"] or os.environ.get("RAY_ADDRESS")
+        if not address:
+            # A Ray of our own lets in nobody else; without a token it would write one to ~/.ray.
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         try:
             import ray
         except ImportError:
             raise UserError(f"hydra/launcher=ray needs Ray: {EXTRA}") from None
-        try:
-            self._connect(ray)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise UserError(f"No Ray at hydra.launcher.address: {error}") from None
+        _connect(ray, address)
+        interrupt.install()  # Ray has put its own in their place
         remote = ray.remote(num_cpus=self.joblib["cpus"], max_retries=self.joblib["retries"])
         work, arguments = remote(there), luggage(self, jobs)
         waiting = {work.remote(job, *arguments): job for job in jobs}
@@ -45,12 +49,20 @@ class RayLauncher(LocalLauncher):
             for task in waiting:
                 ray.cancel(task, force=True)
             ray.shutdown()
-            close(jobs)
 
-    def _connect(self, ray) -> None:
-        address = self.joblib["address"]
-        own = {} if address else {"num_cpus": _cores(), "include_dashboard": False}
-        ray.init(address=address, log_to_driver=False, logging_level="warning", **own)
+
+def _connect(ray, address: str | None) -> None:
+    own = {"num_cpus": _cores(), "include_dashboard": False, "object_store_memory": 10**8}
+    for last in (False, True):  # a Ray of our own has 15 s to start: too few beside other work
+        try:
+            words = {} if address else own
+            ray.init(address=address, log_to_driver=False, logging_level="error", **words)
+            return
+        except Exception as error:
+            ray.shutdown()
+            if last or address:
+                where = f"at {address}" if address else "could be started here"
+                raise UserError(f"hydra/launcher=ray: no Ray {where}: {error}") from None
 
 
 class SubmititLauncher(LocalLauncher):
@@ -89,19 +101,15 @@ class SubmititLauncher(LocalLauncher):
         finally:
             for task in active:
                 task.cancel()
-            close(jobs)
 
 
 def luggage(launcher: LocalLauncher, jobs: list[Job]) -> tuple:
     """What goes along with each job: where it is at home, and the store's full address."""
-    from sdsl.store import store_uri
-
-    os.environ["SDSL_SWEEP"] = uuid.uuid4().hex
     for job in jobs:
         with open_dict(job.config):
-            job.config.tracking.uri = store_uri(job.config.tracking.uri)
-    words = {name: os.environ[name] for name in ("SDSL_HOME", "SDSL_SWEEP")}
-    return os.getcwd(), ONE_THREAD | words, launcher.task_function, launcher.hydra_context
+            job.config.tracking.uri, _ = job.place
+    words = ONE_THREAD | {"SDSL_HOME": os.environ["SDSL_HOME"]}
+    return os.getcwd(), words, launcher.task_function, launcher.hydra_context
 
 
 def there(job: Job, folder: str, words: dict, task_function, hydra_context) -> JobReturn:
@@ -112,17 +120,6 @@ def there(job: Job, folder: str, words: dict, task_function, hydra_context) -> J
     if uri.startswith("sqlite:") and not os.path.exists(uri.partition("///")[2].partition("?")[0]):
         return _failed(f"{uri} is not on this machine: give tracking.uri=http://... of a server")
     return _work(job, task_function, hydra_context)
-
-
-def close(jobs: list[Job]) -> None:
-    """The sweep is over: what still says RUNNING was on a node that is gone."""
-    from sdsl.tracking import Ledger
-
-    mine = f"attributes.status = 'RUNNING' and tags.sweep = '{os.environ.pop('SDSL_SWEEP')}'"
-    for place in {(job.config.tracking.uri, job.config.tracking.experiment) for job in jobs}:
-        ledger = Ledger(*place)
-        for run in ledger.client.search_runs([ledger.experiment], mine):
-            ledger.client.set_terminated(run.info.run_id, "KILLED")
 
 
 def _fetch(get) -> JobReturn:

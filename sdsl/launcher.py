@@ -16,7 +16,7 @@ from hydra.core.utils import JobReturn, JobStatus, filter_overrides, run_job, se
 from hydra_plugins.hydra_joblib_launcher.joblib_launcher import JoblibLauncher
 from omegaconf import DictConfig, open_dict
 
-from sdsl import interrupt
+from sdsl import interrupt, provenance
 from sdsl.errors import UserError
 
 TRIES = 2  # of a job whose worker is killed
@@ -28,10 +28,18 @@ class Job:
     """One point of a sweep, composed and checked."""
 
     index: int
+    tags: dict[str, str]  # of its runs
     overrides: str
     config: DictConfig  # with its hydra node
     seeds: int
     cost: float
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its ledger."""
+        from sdsl.store import store_uri
+
+        return store_uri(self.config.tracking.uri), self.config.tracking.experiment
 
 
 class LocalLauncher(JoblibLauncher):
@@ -47,18 +55,23 @@ class LocalLauncher(JoblibLauncher):
         choices.refuse_duplicates(choices.roots(self.config.hydra))
         jobs = [self._job(initial_job_idx + i, words) for i, words in enumerate(job_overrides)]
         # The store is made here, before any worker: two processes at once would break a new one.
-        places = {(job.config.tracking.uri, job.config.tracking.experiment) for job in jobs}
-        ledgers = [Ledger(*place) for place in places]
-        for ledger in ledgers:
+        ledgers = {place: Ledger(*place) for place in {job.place for job in jobs}}
+        for ledger in ledgers.values():
             ledger.adopt_stale()
         watch = progress.Sweep(jobs)
         try:
             with watch:
                 for job, done in self._run(sorted(jobs, key=lambda job: -job.cost)):
                     watch.finished(job, done)
+                    if done.status == JobStatus.FAILED:  # a process that was killed marks nothing
+                        ledgers[job.place].end("FAILED", str(done._return_value), **job.tags)
+        except BaseException:
+            for ledger in ledgers.values():
+                ledger.client.patience = 1.0  # whoever types Ctrl-C has none
+            raise
         finally:
-            for ledger in ledgers:  # runs of workers that were killed
-                ledger.adopt_stale()
+            for ledger in ledgers.values():
+                ledger.end("KILLED", sweep=provenance.process())
         watch.report()
         if watch.failures:
             raise SystemExit(1)
@@ -76,7 +89,8 @@ class LocalLauncher(JoblibLauncher):
             experiment.check(plain)
         except UserError as error:
             raise UserError(f"{error}\n(in the job {told})") from None
-        return Job(index, told, config, len(plain["seed"]["values"]), cost(plain))
+        tags = {"sweep": provenance.process(), "job": str(index)}
+        return Job(index, tags, told, config, len(plain["seed"]["values"]), cost(plain))
 
     def _run(self, jobs: list[Job]):
         """(job, its return) as they end; one job, or one core, needs no other process."""
@@ -142,6 +156,7 @@ class Pools:
 def _work(job: Job, task_function, hydra_context) -> JobReturn:
     """What hydra_joblib_launcher does in a worker, with a config that is composed already."""
     setup_globals()
+    provenance.job = job.tags
     done = run_job(
         task_function, job.config, "hydra.sweep.dir", "hydra.sweep.subdir", hydra_context
     )

@@ -16,6 +16,7 @@ LIBRARIES = {
     "mlflow": "mlflow",
     "hydra": "hydra-core",
 }
+job = {"sweep": "none", "job": "0"}  # of a sweep: its process, and which of its jobs this is
 
 
 @functools.lru_cache
@@ -35,7 +36,6 @@ def tags() -> dict[str, str]:
         "host": platform.node(),
         "pid": str(os.getpid()),
         "process_start": process_start(os.getpid()),
-        "sweep": os.environ.get("SDSL_SWEEP", "here"),  # of many machines: sdsl.clusters
     }
 
 
@@ -64,15 +64,24 @@ def process_start(pid: int) -> str:
     return "" if after_name[0] == "Z" else f"{boot}:{after_name[19]}"
 
 
-def alive(pid: int, start: str) -> bool:
-    """Whether the very process that wrote these tags still runs on this host."""
-    if start:
-        return process_start(pid) == start
-    try:
-        os.kill(pid, 0)
-    except (OSError, OverflowError):
+def process() -> str:
+    """This very process, among all of all machines."""
+    return " ".join(tags()[name] for name in ("host", "pid", "process_start"))
+
+
+def gone(process: str) -> bool:
+    """Whether it was one of this host, and has ended."""
+    host, _, rest = process.partition(" ")
+    pid, _, start = rest.partition(" ")
+    if host != tags()["host"]:
         return False
-    return True
+    if start:
+        return process_start(int(pid)) != start
+    try:
+        os.kill(int(pid), 0)
+    except (OSError, OverflowError):
+        return True
+    return False
 
 
 def _git(*words: str) -> str:

@@ -83,7 +83,8 @@ class Ledger:
         self._update(parent, tags["group_key"])
 
     def _create_run(self, name: str, tags: Mapping[str, Any]) -> str:
-        words = {key: str(value) for key, value in {**tags, **provenance.tags()}.items()}
+        told = {**tags, **provenance.tags(), **provenance.job}
+        words = {key: str(value) for key, value in told.items()}
         return self.client.create_run(self.experiment, run_name=name, tags=words).info.run_id
 
     def _give_up(self, run_ids, status: str, why: str = "") -> None:
@@ -148,16 +149,23 @@ class Ledger:
         # The step is n: of two jobs that end at once, the one that saw more seeds stands.
         self.client.log_batch(parent, metrics=[Metric(k, v, now, n) for k, v in values.items()])
 
+    def end(self, status: str, why: str = "", **tags: str) -> None:
+        """What still says RUNNING of a job, or of a whole sweep, whose processes are gone."""
+        also = "".join(f" and tags.{name} = '{value}'" for name, value in tags.items())
+        with suppress(Exception):  # what is left here, a later sweep adopts
+            runs = self._running(also)
+            self._give_up([run.info.run_id for run in runs], status, why)
+
     def adopt_stale(self) -> None:
-        """RUNNING runs of this host whose process is gone become KILLED."""
-        host = provenance.tags()["host"]
-        running = self.client.search_runs(
-            [self.experiment], f'attributes.status = "RUNNING" and tags.host = "{host}"'
-        )
-        for run in running:
+        """RUNNING runs whose process, or whose sweep's, was on this host and is gone: KILLED."""
+        for run in self._running():
             tags = run.data.tags
-            if not provenance.alive(int(tags["pid"]), tags["process_start"]):
+            own = f"{tags['host']} {tags['pid']} {tags['process_start']}"
+            if provenance.gone(own) or provenance.gone(tags.get("sweep", "none")):
                 self.client.set_terminated(run.info.run_id, "KILLED")
+
+    def _running(self, also: str = "") -> list[Run]:
+        return self.client.search_runs([self.experiment], f"attributes.status = 'RUNNING'{also}")
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bombs import explode
 from cli import SERIAL, call, runs, status
 from support import config
 
-from sdsl import launcher
+from sdsl import launcher, provenance
 
 ROOT = Path(__file__).parents[1]
 SWEEP = (
@@ -33,6 +34,7 @@ def start(*words: str) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,  # a process group of its own, as in a terminal
     )
 
 
@@ -88,58 +90,28 @@ def test_a_killed_sweep_goes_on_where_it_was(here, empty_store, tmp_path_factory
     assert finished() == survived
 
 
-BOMB = """
-import os, signal
-from dataclasses import dataclass
-from pathlib import Path
-from sdsl.labelers.none import NoLabels
-
-@dataclass
-class Bomb(NoLabels):
-    how: str = "raise"
-
-    def start(self, gold, learner, draws):
-        with Path("tries.txt").open("a") as file:
-            file.write(self.how)
-        if self.how == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        raise ValueError("a bad labeler")
-"""
+def test_jobs_that_fail_or_die_cost_no_other(here, monkeypatch, capfd):
+    told = explode(here, monkeypatch, capfd, "hydra.launcher.n_jobs=2")
+    assert told["kill"] == f"  its process was killed {launcher.TRIES} times; out of memory?"
+    tries = (here / "tries.txt").read_text().split()
+    assert sorted(tries) == ["kill"] * launcher.TRIES + ["memory", "raise"]
 
 
-def test_a_job_that_dies_is_tried_twice_and_costs_no_other(here, monkeypatch, capfd):
-    (here / "bombs").mkdir()
-    (here / "bombs" / "bomb.py").write_text(BOMB)
-    (here / "mine" / "labeler").mkdir(parents=True)
-    for how in ("raise", "die"):
-        text = f"name: bombs.bomb\nhow: {how}\n"
-        (here / "mine" / "labeler" / f"{how}.yaml").write_text(text)
-    monkeypatch.syspath_prepend(str(here))
-    line = ("--config-dir", "mine", "-m", "hydra.launcher.n_jobs=2", "method=st", "dataset=twonorm")
-    assert call(*line, "labeler=die,none,raise", "stream.max_segments=2") == 1
-    out, err = capfd.readouterr()
-    assert sorted((r.data.tags["labeler"], r.info.status) for r in runs()) == [
-        ("bombs.bomb", "FAILED"),
-        ("bombs.bomb", "KILLED"),
-        ("bombs.bomb", "KILLED"),
-        ("none", "FINISHED"),
-    ]
-    assert (here / "tries.txt").read_text().count("die") == launcher.TRIES == 2
-    assert "ValueError: a bad labeler" in err and "its process was killed 2 times" in err
-    assert "labeler=die" in err.partition("FAILED")[2]
-    assert "Traceback" not in err
-    assert out.count("twonorm") == 1
-
-
-@pytest.mark.parametrize("words", [(), ("-m", "dataset=twonorm,ug_2c_2d")])
-def test_sigterm_marks_what_runs_as_killed(here, words):
+@pytest.mark.parametrize("words", [(), ("-m", "dataset=twonorm,ug_2c_2d")], ids=["run", "sweep"])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_marks_what_runs_as_killed(here, words, how):
     run = start(*words, "method=jt", "replay.fit.steps=100000")
     wait_for(running, run)
-    run.send_signal(signal.SIGTERM)
-    _, err = run.communicate(timeout=600)
-    assert run.returncode == 128 + signal.SIGTERM
+    workers = [int(r.data.tags["pid"]) for r in running()]
+    if how == signal.SIGINT:
+        os.killpg(run.pid, how)  # what Ctrl-C in a terminal does
+    else:
+        run.send_signal(how)
+    _, err = run.communicate(timeout=5)
+    assert run.returncode == 128 + how
     assert set(status().values()) == {"KILLED"}
     assert "The same command goes on from here." in err and "Traceback" not in err
+    assert not any(provenance.process_start(pid) for pid in workers)
 
 
 def test_long_jobs_come_first():

@@ -12,7 +12,7 @@ from mlflow.exceptions import MlflowException
 from PIL import Image
 from support import config
 
-from sdsl import engine, experiment, identity, provenance, store, tracking
+from sdsl import artifacts, engine, experiment, identity, provenance, store, tracking
 from sdsl.metrics import summarise
 from sdsl.tracking import Ledger
 
@@ -109,35 +109,37 @@ def test_exceptions_and_signals_are_told(here, monkeypatch):
     assert "no room" in Path(artifact(runs()[0], "traceback.txt")).read_text()
 
 
-def test_one_bad_job_does_not_cost_the_rest(here, monkeypatch, capfd):
-    real = engine.run
+def test_a_full_disk_costs_one_job(here, monkeypatch, capfd):
+    real = artifacts.write
 
-    def run(stream, *args):
-        if stream.table.name == "spam":
-            raise ValueError("a bad job")
-        return real(stream, *args)
+    def write(folder, R, curves, config, *texts):
+        if config["dataset"]["name"] == "spam":
+            Path("/dev/full").write_bytes(R.tobytes())
+        real(folder, R, curves, config, *texts)
 
-    monkeypatch.setattr(engine, "run", run)
+    monkeypatch.setattr(artifacts, "write", write)
     line = [word for word in TINY if not word.startswith("dataset=")]
     assert call("-m", SERIAL, *line, "dataset=spam,twonorm") == 1
     out, err = capfd.readouterr()
     assert status() == {"st · spam · seed 0": "FAILED", "st · twonorm · seed 0": "FINISHED"}
-    assert "dataset=spam" in err.partition("FAILED")[2] and "ValueError: a bad job" in err
-    assert "twonorm" in out
+    assert "dataset=spam" in err.partition("FAILED")[2] and "No space left on device" in err
+    assert "No space left" in Path(artifact(runs()[0], "traceback.txt")).read_text()
+    assert "twonorm" in out and not list((here / "outputs" / "tmp").iterdir())
 
 
 def test_stale_runs_are_adopted(here):
     ledger = Ledger(None, "sdsl")
-    mine = provenance.tags()
+    mine = {**provenance.tags(), **provenance.job}
     gone = {**mine, "pid": "1", "process_start": "another boot:1"}
     far = {**gone, "host": "another-host"}
+    lost = {**far, "sweep": f"{mine['host']} 1 another boot:1"}  # of a sweep that was killed here
     ids = [
         ledger.client.create_run(ledger.experiment, tags=tags).info.run_id
-        for tags in (mine, gone, far)
+        for tags in (mine, gone, far, lost)
     ]
     ledger.adopt_stale()
     found = [ledger.client.get_run(run_id).info.status for run_id in ids]
-    assert found == ["RUNNING", "KILLED", "RUNNING"]
+    assert found == ["RUNNING", "KILLED", "RUNNING", "KILLED"]
 
 
 def test_of_two_group_runs_made_at_once_one_stays(here, monkeypatch):
