@@ -14,14 +14,19 @@ from sdsl import job
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, re.S)
-COMMANDS = [
-    shlex.split(line, comments=True)
-    for kind, block in BLOCKS
-    if kind == "bash"
-    for part in block.splitlines()
-    for line in part.split("&&")
-]
-RUNS = [words[3:] for words in COMMANDS if words[:3] == ["python", "-m", "sdsl.run"]]
+
+
+def commands(kind: str) -> list[list[str]]:
+    lines = [line for found, block in BLOCKS if found == kind for line in block.splitlines()]
+    return [shlex.split(part, comments=True) for line in lines for part in line.split("&&")]
+
+
+def runs_of(lines: list[list[str]]) -> list[list[str]]:
+    return [words[3:] for words in lines if words[:3] == ["python", "-m", "sdsl.run"]]
+
+
+COMMANDS, ELSEWHERE = commands("bash"), commands("sh")  # the latter need a cluster or a server
+RUNS = runs_of(COMMANDS)
 
 
 def example(kind: str) -> str:
@@ -62,6 +67,12 @@ def test_every_run_command_is_accepted(lab, monkeypatch, words):
     sweep = "-m" in words or any(word.startswith("+sweeps") for word in words)
     assert call(*words, *([SERIAL] if sweep else [])) == 0
     assert seen or "--cfg" in words
+
+
+@pytest.mark.parametrize("words", runs_of(ELSEWHERE), ids=" ".join)
+def test_every_command_for_a_cluster_is_composed(here, capfd, words):
+    assert call(*words, "--cfg", "hydra", "--package", "hydra.launcher") == 0
+    assert "_target_: hydra_plugins.sdsl." in capfd.readouterr().out
 
 
 def test_the_labeler_example_runs(lab):
