@@ -38,13 +38,13 @@ CAUSES = {"kill": "", "raise": "ValueError: a bad labeler", "memory": "can't all
 
 def explode(here: Path, monkeypatch, capfd, *words: str) -> dict[str, str]:
     """Sweep over the bombs and one sound job; how -> the cause that was told."""
-    (here / "bombs").mkdir()
-    (here / "bombs" / "bomb.py").write_text(CODE)
+    (here / "minefield").mkdir()
+    (here / "minefield" / "bomb.py").write_text(CODE)
     (here / "mine" / "labeler").mkdir(parents=True)
     for how in CAUSES:
         file = here / "mine" / "labeler" / f"{how}.yaml"
-        file.write_text(f"name: bombs.bomb\nhow: {how}\n")
-    for module in ("bombs.bomb", "bombs"):  # of another test's folder
+        file.write_text(f"name: minefield.bomb\nhow: {how}\n")
+    for module in ("minefield.bomb", "minefield"):  # of another test's folder
         sys.modules.pop(module, None)
     monkeypatch.syspath_prepend(str(here))
     monkeypatch.setenv("PYTHONPATH", str(here), prepend=":")
