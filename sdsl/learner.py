@@ -87,17 +87,26 @@ def trace(x: Tensor, theta: Theta) -> tuple[list[Tensor], Tensor]:
 
 def backward(inputs: list[Tensor], slope: Tensor, theta: Theta, features=0.0) -> list[Tensor]:
     """d loss / d theta from d loss / d logits [S, b, C] (and d loss / d features [S, b, m])."""
-    grads = []
-    for i in reversed(range(len(theta))):
-        h = inputs[i]
-        # (slope^T h)^T: the other way round a product with few classes takes twice as long.
-        weight = (slope.transpose(1, 2) @ h).transpose(1, 2)
-        grads.append(torch.cat([weight, slope.sum(1, keepdim=True)], 1))
-        if i:
-            slope = slope @ theta[i][:, :-1].transpose(1, 2)
-            slope = slope + features if i == len(theta) - 1 else slope
-            slope = torch.ops.aten.threshold_backward(slope, h, 0)  # through the ReLU
-    return grads[::-1]
+    slopes = output_slopes(inputs, slope, theta, features)
+    return [layer_gradient(h, s) for h, s in zip(inputs, slopes, strict=True)]
+
+
+def output_slopes(inputs: list[Tensor], slope: Tensor, theta: Theta, features=0.0) -> list[Tensor]:
+    """d loss / d every layer's output before its ReLU; the last is `slope`."""
+    slopes = [slope]
+    for i in reversed(range(1, len(theta))):
+        slope = slope @ theta[i][:, :-1].transpose(1, 2)
+        slope = slope + features if i == len(theta) - 1 else slope
+        slope = torch.ops.aten.threshold_backward(slope, inputs[i], 0)  # through the ReLU
+        slopes.append(slope)
+    return slopes[::-1]
+
+
+def layer_gradient(h: Tensor, slope: Tensor) -> Tensor:
+    """d loss / d layer [S, in + 1, out] from the layer's input and d loss / d its output."""
+    # (slope^T h)^T: the other way round a product with few classes takes twice as long.
+    weight = (slope.transpose(1, 2) @ h).transpose(1, 2)
+    return torch.cat([weight, slope.sum(1, keepdim=True)], 1)
 
 
 def cross_entropy_slope(logits: Tensor, y: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
@@ -178,9 +187,12 @@ class Learner:
         if how.consistency and unlabelled is not None:
             y = torch.zeros(unlabelled.shape[:2], dtype=torch.long)
             sets, weights = [*sets, Rows.full(unlabelled, y)], [*weights, 0.0]
+        batches = Batches(sets, weights, how.steps, how.batch, draws)
+        if not how.batch and not how.consistency and self._few(batches.X, how):
+            return self._fit_in_span(how, batches.X, batches.y, batches.w)
         optimizer = Optimizer(self.theta, how)
         loss = torch.zeros(len(self.theta[0]))
-        for k, (x, y, w) in enumerate(Batches(sets, weights, how.steps, how.batch, draws)):
+        for k, (x, y, w) in enumerate(batches):
             if not how.consistency:
                 inputs, logits = trace(x, self.theta)
                 rows, slope = cross_entropy_slope(logits, y, w)
@@ -190,6 +202,34 @@ class Learner:
             optimizer.step(backward(inputs, slope, self.theta))
             if how.consistency:
                 torch._foreach_lerp_(self.teacher, self.theta, 1 - min(1 - 1 / (k + 1), how.ema))
+        return loss
+
+    def _few(self, x: Tensor, how: Training) -> bool:
+        """Whether `_fit_in_span` can take these full-batch steps, and takes them faster."""
+        return how.optimizer == "sgd" and len(self.theta) > 1 and x.shape[1] < x.shape[2]
+
+    def _fit_in_span(self, how: Training, x: Tensor, y: Tensor, w: Tensor) -> Tensor:
+        """Full-batch SGD where rows are few and features many (RECORD on Spam), in fewer products.
+
+        Every gradient of the first layer is [x 1]^T slope, so the layer is W_0 + [x 1]^T a, where
+        a [S, b, out] takes the steps with gradient `slope`. What a step needs of it is
+        [x 1] W = [x 1] W_0 + ([x 1] [x 1]^T) a.
+        """
+        first, *rest = self.theta
+        gram = x @ x.transpose(1, 2) + 1
+        start = torch.baddbmm(first[:, -1:], x, first[:, :-1])
+        a = torch.zeros_like(start)
+        optimizer = Optimizer([a, *rest], how)
+        loss = torch.zeros(len(x))
+        for _ in range(how.steps):
+            inputs, logits = trace(torch.baddbmm(start, gram, a).relu_(), rest)
+            rows, slope = cross_entropy_slope(logits, y, w)
+            loss = rows.sum(1)
+            slopes = output_slopes([gram, *inputs], slope, [a, *rest])
+            grads = [layer_gradient(h, s) for h, s in zip(inputs, slopes[1:], strict=True)]
+            optimizer.step([slopes[0], *grads])
+        first[:, :-1] += x.transpose(1, 2) @ a
+        first[:, -1:] += a.sum(1, keepdim=True)
         return loss
 
     def _mean_teacher(self, x, y, w, how: Training, k: int, draws: Draws):

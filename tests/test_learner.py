@@ -173,6 +173,40 @@ def mean_teacher_by_autograd(learner: Learner, rows: Rows, X, how: Training):
     return [p.detach() for p in student], [p.detach() for p in teacher]
 
 
+@pytest.mark.parametrize("hidden", [(7,), (6, 5)])
+def test_a_full_batch_of_fewer_rows_than_features_takes_the_same_steps(hidden):
+    """They are taken in the rows' span: the parameters are those of plain descent."""
+    g = torch.Generator().manual_seed(1)
+    x, y = torch.randn(S, N, 40, generator=g), torch.randint(0, 3, (S, N), generator=g)
+    rows = Rows(x, y, torch.tensor([N, N - 3]))  # one replica ends in padding
+    how = Training(steps=30, batch=0, lr=0.05)
+    learner, plain = (Learner((40, *hidden, 3), [3, 4]) for _ in range(2))
+    loss = learner.fit(how, [rows], Draws([3, 4], "batches"))
+    optimizer = Optimizer(plain.theta, how)
+    w = rows.mask / rows.count[:, None]
+    for _ in range(how.steps):
+        expected = cross_entropy(forward(x, plain.theta)[1], y, w)
+        optimizer.step(gradients(expected, plain.theta))
+    torch.testing.assert_close(loss, expected.detach(), rtol=1e-4, atol=1e-5)
+    for a, b in zip(learner.theta, plain.theta, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_a_full_batch_of_fewer_rows_than_features_has_the_same_bits_fused():
+    g = torch.Generator().manual_seed(1)
+    x, y = torch.randn(5, 33, 90, generator=g), torch.randint(0, 3, (5, 33), generator=g)
+
+    def fit(seeds: list[int]) -> list[torch.Tensor]:
+        learner = Learner((90, 139, 3), seeds)
+        learner.fit(Training(steps=20, batch=0), [Rows.full(x[seeds], y[seeds])], Draws(seeds, "b"))
+        return learner.theta
+
+    fused = fit([0, 1, 2, 3, 4])
+    for s in range(5):
+        for a, b in zip(fused, fit([s]), strict=True):
+            assert torch.equal(a[s], b[0])
+
+
 def test_mean_teacher_fit_against_autograd(learner, batch):
     x, y, _ = batch
     rows, X = Rows.full(x[:, :5], y[:, :5]), x[:, 5:]
