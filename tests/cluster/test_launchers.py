@@ -2,15 +2,15 @@
 
 import hashlib
 import importlib.util
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+from bombs import explode
 from cli import SERIAL, call, runs
-from omegaconf import OmegaConf
 
-from sdsl import clusters
-from sdsl.launcher import Job
-from sdsl.tracking import Ledger
+from sdsl.launcher import TRIES
 
 SWEEP = (
     *("-m", "method=st,jt", "dataset=satimage", "seed=0,1", "stream.max_segments=3"),
@@ -43,70 +43,28 @@ def hashes(uri: str | None = None) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def serial(empty_store, tmp_path_factory) -> dict[str, str]:
-    """What one process, one seed at a time, computes."""
+def serial(empty_store, tmp_path_factory) -> tuple[dict[str, str], str]:
+    """What one process, one seed at a time, computes and prints."""
     folder = tmp_path_factory.mktemp("serial")
     (folder / "mlflow.db").write_bytes(empty_store.read_bytes())
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        assert call(SERIAL, "fuse=false", *SWEEP) == 0
+        with redirect_stdout(io.StringIO()) as table:
+            assert call(SERIAL, "fuse=false", *SWEEP) == 0
         found = hashes()
     assert len(found) == 4 and len(set(found.values())) == 4
-    return found
+    return found, table.getvalue()
 
 
 @pytest.mark.parametrize("name", NEEDS)
 def test_the_same_bits(here, capfd, serial, name):
-    chosen = launcher(name)
-    assert call(*chosen, *SWEEP) == 0
-    assert hashes() == serial
-    table = capfd.readouterr().out
-    assert "satimage" in table
-    assert call(*chosen, *SWEEP) == 0  # resumes: nothing is run again
-    assert capfd.readouterr().out == table
-    assert len(runs()) == 4
-
-
-BOMB = """
-import os, signal
-from dataclasses import dataclass
-from sdsl.labelers.none import NoLabels
-
-@dataclass
-class Bomb(NoLabels):
-    def start(self, gold, learner, draws):
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
+    assert call(*launcher(name), *SWEEP) == 0
+    assert (hashes(), capfd.readouterr().out) == serial
 
 
 @pytest.mark.parametrize("name", ["ray", "submitit_local"])
-def test_a_job_that_dies_costs_no_other(here, monkeypatch, capfd, name):
-    chosen = launcher(name)
-    (here / "far_bombs").mkdir()
-    (here / "far_bombs" / "bomb.py").write_text(BOMB)
-    (here / "mine" / "labeler").mkdir(parents=True)
-    (here / "mine" / "labeler" / "die.yaml").write_text("name: far_bombs.bomb\n")
-    monkeypatch.setenv("PYTHONPATH", str(here), prepend=":")
-    monkeypatch.syspath_prepend(str(here))
-    line = ("--config-dir", "mine", *chosen, *SWEEP, "labeler=die,none", "method=st")
-    line = [word for word in line if word != "method=st,jt"]
-    line += ["hydra.launcher.retries=1"] if name == "ray" else []
-    assert call(*line) == 1
-    out, err = capfd.readouterr()
-    assert "labeler=die" in err.partition("FAILED")[2] and "Traceback" not in err
-    assert out.count("satimage") == 1
-    assert {run.info.status for run in runs()} == {"FINISHED", "KILLED"}
-
-
-def test_the_runs_of_a_lost_machine_do_not_run_for_ever(here, monkeypatch):
-    monkeypatch.setenv("SDSL_SWEEP", "mine")
-    ledger = Ledger(None, "sdsl")
-    gone = {"host": "elsewhere", "pid": "1", "process_start": "x", "kind": "run"}
-    ids = [
-        ledger.client.create_run(ledger.experiment, tags={**gone, "sweep": sweep}).info.run_id
-        for sweep in ("mine", "another's")
-    ]
-    place = OmegaConf.create({"tracking": {"uri": ledger.uri, "experiment": "sdsl"}})
-    clusters.close([Job(0, "", place, 1, 1.0)])
-    assert [ledger.client.get_run(i).info.status for i in ids] == ["KILLED", "RUNNING"]
+def test_jobs_that_fail_or_die_cost_no_other(here, monkeypatch, capfd, name):
+    few = ("hydra.launcher.retries=1",) if name == "ray" else ()
+    explode(here, monkeypatch, capfd, *launcher(name), *few)
+    assert (here / "tries.txt").read_text().split().count("kill") == TRIES
