@@ -1,0 +1,118 @@
+"""A Ray cluster of two nodes on loopback: one is killed mid-sweep, and the work is finished."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+from cli import SERIAL, call, runs
+from servers import free_port
+from test_launchers import hashes
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="needs ray: pip install 'sdsl[cluster]'"
+)
+SWEEP = (
+    *("-m", "method=st", "dataset=twonorm", "stream.max_segments=2"),
+    "learner.pretrain.steps=4000,4001,4002,4003",  # long enough to be killed in the middle
+)
+PATIENCE = 300
+
+
+class Node:
+    """`ray start --block` with one CPU and a loopback address of its own; the first is the head.
+
+    127.0.0.1 Ray would change for the address that other machines see.
+    """
+
+    def __init__(self, folder, head: str | None = None):
+        host = "127.0.0.3" if head else "127.0.0.2"
+        self.address = head or f"{host}:{free_port()}"
+        join = ["--address", self.address] if head else ["--head", "--port", self.port]
+        join += [] if head else ["--include-dashboard=false", "--temp-dir", str(folder)]
+        line = [sys.executable, "-m", "ray.scripts.scripts", "start", *join, "--block"]
+        line += ["--num-cpus=1", f"--node-ip-address={host}", "--object-store-memory=100000000"]
+        quick = {"RAY_health_check_period_ms": "1000", "RAY_health_check_failure_threshold": "3"}
+        self.log = folder / ("node.log" if head else "head.log")
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(line, stdout=log, stderr=log, env=os.environ | quick)
+        until(lambda: "Ray runtime started" in self.log.read_text(), self)
+
+    @property
+    def port(self) -> str:
+        return self.address.rpartition(":")[2]
+
+    def family(self) -> set[int]:
+        """Itself and all below it: the raylet and its workers."""
+        listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True).stdout
+        parents = [tuple(map(int, line.split())) for line in listed.splitlines()]
+        found, size = {self.process.pid}, 0
+        while len(found) > size:
+            size = len(found)
+            found |= {pid for pid, parent in parents if parent in found}
+        return found
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            for pid in self.family():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def until(condition, node: Node) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert node.process.poll() is None, node.log.read_text()
+        assert time.monotonic() < end, f"nothing happened: {node.log.read_text()}"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def two_nodes(tmp_path_factory):
+    folder, nodes = tmp_path_factory.mktemp("ray"), []
+    try:
+        nodes.append(Node(folder))
+        nodes.append(Node(folder, nodes[0].address))
+        yield nodes
+    finally:
+        for node in reversed(nodes):
+            node.kill()
+
+
+def test_a_node_that_dies(here, two_nodes, empty_store, tmp_path_factory, capfd):
+    killed = []
+
+    def gremlin():
+        def hit() -> bool:
+            pids = {str(pid) for pid in two_nodes[1].family()}
+            return any(
+                run.info.status == "RUNNING" and run.data.tags["pid"] in pids for run in runs()
+            )
+
+        until(hit, two_nodes[1])
+        two_nodes[1].kill()
+        killed.append(True)
+
+    from sdsl.tracking import Ledger
+
+    Ledger(None, "sdsl")  # the experiment, for the gremlin to look at
+    watcher = threading.Thread(target=gremlin, daemon=True)
+    watcher.start()
+    line = ("hydra/launcher=ray", f"hydra.launcher.address={two_nodes[0].address}")
+    assert call(*line, *SWEEP) == 0, capfd.readouterr().err
+    assert killed
+    survived = hashes()
+    assert len(survived) == 4
+    assert {run.info.status for run in runs()} == {"FINISHED", "KILLED"}
+
+    other = tmp_path_factory.mktemp("undisturbed")
+    (other / "mlflow.db").write_bytes(empty_store.read_bytes())
+    os.chdir(other)  # `here` goes back by itself
+    assert call(SERIAL, *SWEEP) == 0
+    assert hashes() == survived
