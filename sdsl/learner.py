@@ -51,10 +51,11 @@ class Optimizer:
         torch._foreach_lerp_(self.m, grads, 1 - b1)
         torch._foreach_mul_(self.v, b2)
         torch._foreach_addcmul_(self.v, grads, grads, value=1 - b2)
+        unbias = math.sqrt(1 - b2**self.k)
         root = torch._foreach_sqrt(self.v)
-        torch._foreach_div_(root, math.sqrt(1 - b2**self.k))
-        torch._foreach_add_(root, 1e-8)
-        torch._foreach_addcdiv_(self.theta, self.m, root, value=-self.how.lr / (1 - b1**self.k))
+        torch._foreach_add_(root, 1e-8 * unbias)
+        rate = self.how.lr * unbias / (1 - b1**self.k)
+        torch._foreach_addcdiv_(self.theta, self.m, root, value=-rate)
 
 
 def forward(x: Tensor, theta: Theta) -> tuple[Tensor, Tensor]:
@@ -75,6 +76,8 @@ def gradients(loss: Tensor, theta: Theta) -> tuple[Tensor, ...]:
 
 
 # The inner loops differentiate by hand: three small layers cost autograd half its time in overhead.
+# A product with few columns takes several times as long as its transpose, which has few rows: what
+# is a row of C numbers in the formulas, a logit or its slope, lies in memory as C rows of b.
 
 
 def trace(x: Tensor, theta: Theta) -> tuple[list[Tensor], Tensor]:
@@ -82,7 +85,8 @@ def trace(x: Tensor, theta: Theta) -> tuple[list[Tensor], Tensor]:
     inputs = [x]
     for layer in theta[:-1]:
         inputs.append(torch.baddbmm(layer[:, -1:], inputs[-1], layer[:, :-1]).relu_())
-    return inputs, torch.baddbmm(theta[-1][:, -1:], inputs[-1], theta[-1][:, :-1])
+    last = theta[-1].mT
+    return inputs, torch.baddbmm(last[:, :, -1:], last[:, :, :-1], inputs[-1].mT).mT
 
 
 def backward(inputs: list[Tensor], slope: Tensor, theta: Theta, features=0.0) -> list[Tensor]:
@@ -95,7 +99,7 @@ def output_slopes(inputs: list[Tensor], slope: Tensor, theta: Theta, features=0.
     """d loss / d every layer's output before its ReLU; the last is `slope`."""
     slopes = [slope]
     for i in reversed(range(1, len(theta))):
-        slope = slope @ theta[i][:, :-1].transpose(1, 2)
+        slope = torch.bmm(slope, theta[i][:, :-1].mT)
         slope = slope + features if i == len(theta) - 1 else slope
         slope = torch.ops.aten.threshold_backward(slope, inputs[i], 0)  # through the ReLU
         slopes.append(slope)
@@ -104,17 +108,17 @@ def output_slopes(inputs: list[Tensor], slope: Tensor, theta: Theta, features=0.
 
 def layer_gradient(h: Tensor, slope: Tensor) -> Tensor:
     """d loss / d layer [S, in + 1, out] from the layer's input and d loss / d its output."""
-    # (slope^T h)^T: the other way round a product with few classes takes twice as long.
-    weight = (slope.transpose(1, 2) @ h).transpose(1, 2)
+    few = slope.shape[2] < 16
+    weight = torch.bmm(slope.mT, h).mT if few else torch.bmm(h.mT, slope)
     return torch.cat([weight, slope.sum(1, keepdim=True)], 1)
 
 
 def cross_entropy_slope(logits: Tensor, y: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
     """(w CE of every row [S, b], its derivative by the logits, w (softmax - onehot) [S, b, C])."""
-    log_p, y, w = logits.log_softmax(2), y[:, :, None], w[:, :, None]
+    z, y, w = logits.mT, y[:, None], w[:, None]
     # softmax and not exp(log_p): exp's last bit depends on where in memory a number stands.
-    slope = (logits.softmax(2) * w).scatter_add_(2, y, -w)
-    return -(log_p.gather(2, y) * w).squeeze(2), slope
+    slope = (z.softmax(1) * w).scatter_add_(1, y, -w)
+    return -(z.log_softmax(1).gather(1, y) * w).squeeze(1), slope.mT
 
 
 def consistency_slope(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -216,7 +220,7 @@ class Learner:
         [x 1] W = [x 1] W_0 + ([x 1] [x 1]^T) a.
         """
         first, *rest = self.theta
-        gram = x @ x.transpose(1, 2) + 1
+        gram = torch.bmm(x, x.mT) + 1
         start = torch.baddbmm(first[:, -1:], x, first[:, :-1])
         a = torch.zeros_like(start)
         optimizer = Optimizer([a, *rest], how)
@@ -228,7 +232,7 @@ class Learner:
             slopes = output_slopes([gram, *inputs], slope, [a, *rest])
             grads = [layer_gradient(h, s) for h, s in zip(inputs, slopes[1:], strict=True)]
             optimizer.step([slopes[0], *grads])
-        first[:, :-1] += x.transpose(1, 2) @ a
+        first[:, :-1] += torch.bmm(x.mT, a)
         first[:, -1:] += a.sum(1, keepdim=True)
         return loss
 

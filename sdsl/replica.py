@@ -38,7 +38,7 @@ def take(X: Tensor, index: Tensor) -> Tensor:
     """X[s, index[s]] for every replica: [S, n, ...] and [S, k] to [S, k, ...]."""
     S, n = X.shape[:2]
     flat = index + n * torch.arange(S).view(S, *[1] * (index.dim() - 1))
-    return X.flatten(0, 1)[flat]
+    return X.flatten(0, 1).index_select(0, flat.flatten()).view(*index.shape, *X.shape[2:])
 
 
 @dataclass(frozen=True)
