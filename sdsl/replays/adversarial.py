@@ -7,26 +7,23 @@ import math
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.component import number
 from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Optimizer, Theta, Training, cross_entropy, forward, gradients
+from sdsl.learner import (
+    Learner,
+    Optimizer,
+    Theta,
+    Training,
+    backward,
+    cross_entropy_slope,
+    forward,
+    layer_gradient,
+    output_slopes,
+    trace,
+)
 from sdsl.replica import Batches, Draws, Rows
-
-
-class Reverse(torch.autograd.Function):
-    """R(x) = x with dR/dx = -strength: what helps the domain head hurts the features."""
-
-    @staticmethod
-    def forward(ctx, x: Tensor, strength: float) -> Tensor:
-        ctx.strength = strength
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        return -ctx.strength * grad, None
 
 
 def reversal(p: float) -> float:
@@ -48,25 +45,24 @@ class Adversarial(Replay):
     strength: float = number(1.0, low=0)  # lambda at the end of a step; 0: no adaptation
     width: int = number(100, low=1)  # of the domain head's hidden layer
 
+    @torch.no_grad()
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         target = pool(step.X, step.lookback)
         head = domain_head(learner.sizes[-2], self.width, step.draws)
-        theta = [*learner.theta, *head]
-        optimizer = Optimizer(theta, Training(lr=self.lr, momentum=self.momentum))
-        side = torch.ones(2 * self.batch)  # the sign in BCE = softplus(side * logit): D 0, X_t 1
-        side[self.batch :] = -1
+        how = Training(lr=self.lr, momentum=self.momentum)
+        optimizer = Optimizer([*learner.theta, *head], how)
         sets = Batches([step.gold, target], [1.0, 0.0], self.steps, self.batch, step.draws)
         for k, (x, y, w) in enumerate(sets):
             p = k / self.steps  # progress within this t
             optimizer.how.lr = self.lr * annealed(p)
-            f, logits = forward(x, learner.theta)  # [S, 2b, m], [S, 2b, C]
-            domain = domain_logit(Reverse.apply(f, self.strength * reversal(p)), head)
-            label_loss = cross_entropy(logits, y, w)
-            domain_loss = F.softplus(side * domain).mean(1)
-            optimizer.step(gradients(label_loss + domain_loss, theta))
+            inputs, logits = trace(x, learner.theta)
+            rows, slope = cross_entropy_slope(logits, y, w)
+            domain_loss, pull, grads = domain_gradient(inputs[-1], head)
+            pull *= -self.strength * reversal(p)  # what helps the domain head hurts the features
+            optimizer.step([*backward(inputs, slope, learner.theta, pull), *grads])
         return {
-            "loss_replay": label_loss.detach(),
-            "loss_domain": domain_loss.detach(),
+            "loss_replay": rows.sum(1),
+            "loss_domain": domain_loss,
             "domain_acc": domain_accuracy(step.gold, target, learner, head),
         }
 
@@ -85,13 +81,25 @@ def domain_head(features: int, width: int, draws: Draws) -> Theta:
     (gemv) whose bits depend on S.
     """
     hidden, out = draws.uniform(features + 1, width), draws.uniform(width + 1, 2)
-    head = [(2 * hidden - 1) / math.sqrt(features), (2 * out - 1) / math.sqrt(width)]
-    return [layer.requires_grad_() for layer in head]
+    return [(2 * hidden - 1) / math.sqrt(features), (2 * out - 1) / math.sqrt(width)]
 
 
 def domain_logit(f: Tensor, head: Theta) -> Tensor:
     """log odds of "from X_t": [S, n, m] to [S, n]."""
     return forward(f, head)[1][:, :, 0]
+
+
+def domain_gradient(f: Tensor, head: Theta) -> tuple[Tensor, Tensor, list[Tensor]]:
+    """BCE [S] of the domain logit, D in the first half of the rows and X_t in the second, and its
+    derivatives by the features [S, 2b, m] and by the head."""
+    inputs, logits = trace(f, head)
+    logits[:, :, 1] = 0  # BCE(u) is the cross-entropy of (u, 0), X_t the first class, D the second
+    y = (torch.arange(f.shape[1]) < f.shape[1] // 2).long().expand(f.shape[:2])
+    rows, slope = cross_entropy_slope(logits, y, torch.full(f.shape[:2], 1 / f.shape[1]))
+    slope[:, :, 1] = 0  # the idle column
+    slopes = output_slopes(inputs, slope, head)
+    grads = [layer_gradient(h, s) for h, s in zip(inputs, slopes, strict=True)]
+    return rows.sum(1), torch.bmm(slopes[0], head[0][:, :-1].mT), grads
 
 
 @torch.no_grad()

@@ -9,16 +9,17 @@ import torch.nn.functional as F
 from support import blobs, run
 
 from sdsl.contract import Pseudo, Step
-from sdsl.learner import Learner, forward
+from sdsl.learner import Learner, Optimizer, Training, cross_entropy, forward, gradients
 from sdsl.replays.adversarial import (
     Adversarial,
-    Reverse,
     annealed,
+    domain_gradient,
     domain_head,
     domain_logit,
+    pool,
     reversal,
 )
-from sdsl.replica import Draws, Rows
+from sdsl.replica import Batches, Draws, Rows
 
 SEEDS = (3, 4)
 
@@ -39,28 +40,50 @@ def adapt(step: Step, labels=0, seeds=SEEDS, **settings) -> Learner:
     return learner
 
 
-def test_reversal_is_the_identity_with_a_negative_gradient():
-    x = torch.randn(2, 3, 4, requires_grad=True)
-    out = Reverse.apply(x, 0.7)
-    weight = torch.randn(2, 3, 4)
-    (grad,) = torch.autograd.grad((out * weight).sum(), x)
-    assert torch.equal(out, x)
-    assert torch.equal(grad, -0.7 * weight)
+class Reverse(torch.autograd.Function):
+    """The paper's layer R(x) = x with dR/dx = -strength."""
+
+    @staticmethod
+    def forward(ctx, x, strength):
+        ctx.strength = strength
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -ctx.strength * grad, None
 
 
-def test_domain_loss_descends_for_its_head_and_ascends_for_the_features():
-    learner, head = Learner((2, 8, 6, 2), SEEDS), domain_head(6, 5, Draws(SEEDS, "head"))
-    x = Draws(SEEDS, "x").normal(10, 2)
+def test_domain_loss_and_its_gradients_are_autograds():
+    head = [layer.requires_grad_() for layer in domain_head(6, 5, Draws(SEEDS, "head"))]
+    f = Draws(SEEDS, "f").normal(10, 6).requires_grad_()
+    side = torch.tensor([1.0] * 5 + [-1.0] * 5)  # D, then X_t
+    expected = F.softplus(side * domain_logit(f, head)).mean(1)
+    by_f, *by_head = torch.autograd.grad(expected.sum(), [f, *head])
+    with torch.no_grad():
+        loss, pull, grads = domain_gradient(f, head)
+    torch.testing.assert_close(loss, expected.detach())
+    torch.testing.assert_close(pull, by_f)
+    torch.testing.assert_close(grads, by_head)
 
-    def grads(wrap):
-        loss = F.softplus(domain_logit(wrap(forward(x, learner.theta)[0]), head)).sum()
-        return torch.autograd.grad(loss, [*learner.theta[:-1], *head])
 
-    plain, reversed_ = grads(lambda f: f), grads(lambda f: Reverse.apply(f, 0.3))
-    for a, b in zip(plain[:2], reversed_[:2], strict=True):
-        torch.testing.assert_close(b, -0.3 * a)
-    for a, b in zip(plain[2:], reversed_[2:], strict=True):
-        assert torch.equal(a, b)
+def test_replay_is_descent_through_the_reversal_layer():
+    made, settings = step(), Adversarial(steps=5, batch=8, width=5)
+    learner, plain = Learner((2, 8, 6, 2), SEEDS), Learner((2, 8, 6, 2), SEEDS)
+    settings.replay(made, Pseudo(None, Rows.empty_like(made.X)), learner)
+
+    made = step()  # with generators that have drawn nothing
+    head = [layer.requires_grad_() for layer in domain_head(6, 5, made.draws)]
+    theta = [*plain.theta, *head]
+    optimizer = Optimizer(theta, Training(momentum=settings.momentum))
+    sets = [made.gold, pool(made.X, made.lookback)]
+    side = torch.tensor([1.0] * 8 + [-1.0] * 8)
+    for k, (x, y, w) in enumerate(Batches(sets, [1.0, 0.0], 5, 8, made.draws)):
+        optimizer.how.lr = settings.lr * annealed(k / 5)
+        f, logits = forward(x, plain.theta)
+        domain = domain_logit(Reverse.apply(f, reversal(k / 5)), head)
+        loss = cross_entropy(logits, y, w) + F.softplus(side * domain).mean(1)
+        optimizer.step(gradients(loss, theta))
+    torch.testing.assert_close(learner.theta, plain.theta)
 
 
 def test_schedules():
