@@ -5,5 +5,7 @@ import os
 # MKL's results depend on memory alignment, and so on which replicas run side by side, unless it is
 # told to be strict. Read when torch first multiplies, so it has to be set here.
 os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")
+# MLflow would report its use to its makers and keep a file in the home folder. Read at its import.
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 __version__ = "0.1.0"
