@@ -1,0 +1,66 @@
+"""Eight workers on one store: a new SQLite file; a server that is killed and comes back."""
+
+import importlib.util
+import threading
+import time
+
+import pytest
+from cli import SERIAL, call, runs
+from servers import Mlflow, postgres, postgres_programs
+from test_launchers import hashes
+
+SWEEP = (
+    *("-m", "method=st", "dataset=twonorm", "stream.max_segments=2", "seed=0,1", "fuse=false"),
+    *("learner.pretrain.steps=1,2,3,4,5,6,7,8", "learner.pretrain.batch=8"),
+)
+EIGHT = "hydra.launcher.n_jobs=8"
+RUNS = 16
+
+
+def finished(uri: str) -> int:
+    try:
+        return sum(run.info.status == "FINISHED" for run in runs(uri=uri))
+    except AttributeError:  # no experiment yet
+        return 0
+
+
+def test_a_database_that_is_not_there_yet(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert call(EIGHT, *SWEEP) == 0, capfd.readouterr().err
+    assert len(hashes()) == RUNS == len(runs())
+
+
+@pytest.mark.skipif(postgres_programs() is None, reason="needs PostgreSQL: apt install postgresql")
+@pytest.mark.skipif(
+    importlib.util.find_spec("psycopg2") is None,
+    reason="needs psycopg2: pip install 'sdsl[cluster]'",
+)
+def test_a_server_that_is_killed_and_comes_back(here, capfd):
+    troubles = []
+
+    def trouble():
+        while finished(server.uri) < 3:
+            time.sleep(0.05)
+        server.kill()
+        time.sleep(2)
+        server.start()
+        troubles.append(finished(server.uri))
+
+    with postgres() as database:
+        server = Mlflow(database, here).start()
+        try:
+            gremlin = threading.Thread(target=trouble, daemon=True)
+            gremlin.start()
+            line = (f"tracking.uri={server.uri}", *SWEEP)
+            assert call(EIGHT, *line) == 0, capfd.readouterr().err
+            gremlin.join(60)
+            assert troubles and troubles[0] < RUNS  # it was away while there was work to do
+            over_http = hashes(server.uri)
+            assert len(over_http) == RUNS
+            left = {run.info.status for run in runs(uri=server.uri)}
+            assert "RUNNING" not in left and "FAILED" not in left
+            assert call(SERIAL, *line) == 0
+            assert hashes(server.uri) == over_http  # nothing was run again
+        finally:
+            server.kill()
