@@ -23,6 +23,7 @@ TERMS = ("loss_gold", "loss_lookback", "loss_pseudo")
 class Robust(Labeler):
     fit: Training = field(default_factory=Training)  # step 1, on gold and lookback
     feedback: Training = field(default_factory=Training)  # a round's gradient steps on L
+    origin: str = choice("fresh", "previous")  # what step 1 starts from
     rounds: int = number(10, low=1)
     tolerance: float = number(0.001, low=0, high=1)  # converged: a smaller share of labels changed
     gold: float = number(1.0, low=0)  # the weight of each term of L
@@ -32,9 +33,7 @@ class Robust(Labeler):
     ils: str = choice("project", "gram", "off")
     anchor: float = number(1.0, low=0)  # how hard prototypes are pulled to the label embedding
     energy: float = number(0.95, low=0, high=1)  # of the label embedding's rank
-    center: bool = (
-        True  # cosines around the segment's mean feature: ReLU features share one orthant
-    )
+    center: str = choice("prototypes", "segment", "origin")  # where cosines are measured from
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         f = learner.features(gold.X)
@@ -43,6 +42,10 @@ class Robust(Labeler):
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
         weights = [self.gold, self.lookback]
+        if self.origin == "fresh":
+            # Algorithm 1 asks for random parameters. An encoder carried along folds the classes
+            # together where its own last labels were; a new one keeps the geometry of X_t.
+            learner.reset()
         learner.fit(self.fit, [step.gold, step.lookback], step.draws, weights, step.X)
         self.label_semantics.update(step.gold, learner.features(step.gold.X))
         f, logits = forward(step.X, learner.theta)
@@ -109,9 +112,12 @@ def soft_prototypes(f: Tensor, logits: Tensor) -> Tensor:
     return p.transpose(1, 2) @ f / p.sum(1)[:, :, None].clamp(min=1e-8)
 
 
-def assign(f: Tensor, U: Tensor, center: bool) -> Tensor:
+def assign(f: Tensor, U: Tensor, center: str) -> Tensor:
     """Eq. 4: the class whose prototype is nearest in cosine distance, [S, n]."""
-    origin = f.mean(1, keepdim=True) if center else 0.0
+    if center == "origin":
+        origin = 0.0
+    else:  # ReLU features share one orthant; between the prototypes, class sizes have no say
+        origin = (U if center == "prototypes" else f).mean(1, keepdim=True)
     return (F.normalize(f - origin, dim=2) @ F.normalize(U - origin, dim=2).transpose(1, 2)).argmax(
         2
     )

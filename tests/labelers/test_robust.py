@@ -39,7 +39,7 @@ def labeler(ils="project", **settings) -> Robust:
         pseudo=0.9,
         semantics=0.6,
         ils=ils,
-        **settings,
+        **{"origin": "previous"} | settings,
     )
 
 
@@ -52,7 +52,7 @@ def slow_soft_prototypes(f, logits):
 
 
 def slow_assign(f, U, center):
-    origin = f.mean(0) if center else 0 * f[0]
+    origin = {"prototypes": U.mean(0), "segment": f.mean(0), "origin": 0 * f[0]}[center]
 
     def distance(x, u):
         return 1 - (x - origin) @ (u - origin) / np.linalg.norm(x - origin) / np.linalg.norm(
@@ -141,7 +141,7 @@ def slow_label(how: Robust, theta, first, gold, lookback, X):
     return slow_assign(f, ils.refine(U.T, how.anchor).T, how.center), theta, rounds
 
 
-@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("center", ["prototypes", "segment", "origin"])
 def test_prototypes_and_assignment_against_loops(center):
     g = torch.Generator().manual_seed(0)
     f, logits = torch.rand(2, 20, M, generator=g), torch.randn(2, 20, C, generator=g)
@@ -163,17 +163,27 @@ def test_a_class_without_members_keeps_its_prototype():
     torch.testing.assert_close(U[0, 0], f[0, :2].mean(0))
 
 
-def test_assignment_is_by_angle_around_the_mean():
-    """By hand: from the origin all rows look one way, around their mean they do not."""
+def test_assignment_is_by_angle_around_the_mean_prototype():
+    """By hand: from the origin all rows look one way, between the prototypes they do not."""
     f = torch.tensor([[[10.0, 1], [11, 1], [10, -1], [11, -1]]])
     U = torch.tensor([[[10.5, 1.0], [10.5, -1.0]]])
-    assert assign(f, U, True).tolist() == [[0, 0, 1, 1]]
-    assert assign(f, U.flip(1), True).tolist() == [[1, 1, 0, 0]]
-    assert assign(f, 3 * U, False).tolist() == [[0, 0, 1, 1]]
+    assert assign(f, U, "prototypes").tolist() == [[0, 0, 1, 1]]
+    assert assign(f, U.flip(1), "prototypes").tolist() == [[1, 1, 0, 0]]
+    assert assign(f, 3 * U, "origin").tolist() == [[0, 0, 1, 1]]
+
+
+def test_class_sizes_do_not_move_the_border():
+    """Nine rows at 0, one at 4, one at 1.5: around the segment's mean the last changes sides."""
+    f = torch.tensor([[[x, 0.0] for x in (0,) * 9 + (4, 1.5)]])
+    U = torch.tensor([[[0.0, 0], [4, 0]]])
+    assert assign(f, U, "prototypes").tolist() == [[0] * 9 + [1, 0]]
+    assert assign(f, U, "segment").tolist() == [[0] * 9 + [1, 1]]
 
 
 @pytest.mark.parametrize("ils", ["project", "gram", "off"])
-@pytest.mark.parametrize(("rounds", "tolerance", "center"), [(1, 0.0, True), (4, 0.05, False)])
+@pytest.mark.parametrize(
+    ("rounds", "tolerance", "center"), [(1, 0.0, "prototypes"), (4, 0.05, "origin")]
+)
 def test_a_whole_step_against_the_slow_version(ils, rounds, tolerance, center):
     now, learner = step(), Learner((2, M, C), SEEDS)
     how = labeler(ils, rounds=rounds, tolerance=tolerance, center=center, energy=0.8)
@@ -214,6 +224,22 @@ def test_terms_of_the_loss_are_logged_each_with_its_weight(lookback):
             losses = support.row_losses(rows.X[s].numpy(), rows.y[s].numpy(), theta)
             expected = weight * losses.mean() if len(losses) else 0.0
             assert float(log[name][s]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_fresh_encoder_owes_nothing_to_the_last_step():
+    """Algorithm 1 starts from random parameters: what the learner held before has no say."""
+    found = []
+    for moved in (0.0, 5.0):
+        now, learner = step(), Learner((2, M, C), SEEDS)
+        how = labeler("off", origin="fresh")
+        how.start(now.gold, learner, now.draws)
+        with torch.no_grad():
+            for p in learner.theta:
+                p += moved
+        found.append((how.label(now, learner).y, learner.copy()))
+    (y, theta), (y_moved, theta_moved) = found
+    assert torch.equal(y, y_moved)
+    assert all(torch.equal(p, q) for p, q in zip(theta, theta_moved, strict=True))
 
 
 def test_semantics_matter():
