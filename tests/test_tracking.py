@@ -70,6 +70,16 @@ def test_what_a_run_leaves(here):
     assert group.data.metrics["acc_online_std"] == pytest.approx(np.std(accuracies, ddof=1))
 
 
+def test_a_run_of_changed_code_carries_the_change(here, monkeypatch):
+    monkeypatch.setattr(provenance, "diff", lambda: " M sdsl/engine.py\n+changed\n")
+    provenance.tags.cache_clear()
+    assert call(*TINY) == 0
+    provenance.tags.cache_clear()
+    (run,) = runs()
+    assert run.data.tags["dirty"] == "true"
+    assert Path(artifact(run, "diff.patch")).read_text() == " M sdsl/engine.py\n+changed\n"
+
+
 def test_the_same_command_again_resumes(here, capfd):
     assert call(*TINY, "seed=0,1") == 0
     first = capfd.readouterr().out
