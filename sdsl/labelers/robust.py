@@ -15,6 +15,7 @@ from sdsl.contract import Labeler, Pseudo, Step
 from sdsl.learner import Learner, Optimizer, Training, backward, cross_entropy_slope, forward, trace
 from sdsl.replica import Batches, Draws, Rows, take
 from sdsl.semantics import class_means, semantics
+from sdsl.trust import trust
 
 TERMS = ("loss_gold", "loss_lookback", "loss_pseudo")
 
@@ -26,6 +27,7 @@ class Robust(Labeler):
     origin: str = choice("fresh", "previous")  # what step 1 starts from
     rounds: int = number(10, low=1)
     tolerance: float = number(0.001, low=0, high=1)  # converged: a smaller share of labels changed
+    trust: str = choice("measured", "full")  # measured: gold weighs as far as it still holds
     gold: float = number(1.0, low=0)  # the weight of each term of L
     lookback: float = number(1.0, low=0)
     pseudo: float = number(1.0, low=0)
@@ -41,7 +43,11 @@ class Robust(Labeler):
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        weights = [self.gold, self.lookback]
+        whole = torch.ones(len(step.X))
+        measured = self.trust == "measured"
+        kept = trust(step.gold, step.lookback, step.X, learner.classes) if measured else whole
+        # What gold loses the lookback gains: the supervised terms weigh the same at every step.
+        weights = [self.gold * kept, self.lookback + self.gold * (1 - kept)]
         if self.origin == "fresh":
             # Algorithm 1 asks for random parameters. An encoder carried along folds the classes
             # together where its own last labels were; a new one keeps the geometry of X_t.
@@ -84,7 +90,8 @@ class Robust(Labeler):
         U = self.label_semantics.refine(U, self.anchor)
         y = assign(learner.features(step.X), U, self.center)
         active = torch.full((S,), float(self.label_semantics.active))
-        return Pseudo(y, Rows.full(step.X, y), log | {"rounds": rounds, "ils_active": active})
+        log |= {"rounds": rounds, "ils_active": active, "gold_trust": kept}
+        return Pseudo(y, Rows.full(step.X, y), log)
 
     def update(self, learner: Learner, optimizer: Optimizer, batch, widths, X, y) -> dict:
         """One gradient step on L_total; returns its terms. widths: of the sets in the batch."""

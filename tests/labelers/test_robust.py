@@ -1,5 +1,7 @@
 """Robust pseudo-labels: every step against a slow NumPy version, swaps, calm streams, fusing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import support
@@ -39,7 +41,7 @@ def labeler(ils="project", **settings) -> Robust:
         pseudo=0.9,
         semantics=0.6,
         ils=ils,
-        **{"origin": "previous"} | settings,
+        **{"origin": "previous", "trust": "full"} | settings,
     )
 
 
@@ -240,6 +242,26 @@ def test_a_fresh_encoder_owes_nothing_to_the_last_step():
     (y, theta), (y_moved, theta_moved) = found
     assert torch.equal(y, y_moved)
     assert all(torch.equal(p, q) for p, q in zip(theta, theta_moved, strict=True))
+
+
+def test_what_gold_loses_in_trust_the_lookback_gains():
+    """Classes far away from gold: labels and parameters as if gold weighed nothing."""
+    found = []
+    for settings in ({"trust": "measured"}, {"trust": "full"}):
+        now, learner = step(drift=0.0), Learner((2, M, C), SEEDS)
+        gold = Rows(now.gold.X + 50, now.gold.y, now.gold.count)
+        how = labeler("off", **settings)
+        if settings["trust"] == "full":
+            how.gold, how.lookback = 0.0, 0.7 + 0.8
+        far = replace(now, gold=gold)
+        how.start(gold, learner, far.draws)
+        pseudo = how.label(far, learner)
+        assert pseudo.log["gold_trust"].tolist() == [float(settings["trust"] == "full")] * 2
+        found.append((pseudo.y, learner.copy()))
+    (y, theta), (y_full, theta_full) = found
+    assert torch.equal(y, y_full)
+    for p, q in zip(theta, theta_full, strict=True):
+        torch.testing.assert_close(p, q)
 
 
 def test_semantics_matter():
