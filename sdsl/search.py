@@ -28,6 +28,7 @@ STREAMS = {
     "path 2": f"{PATH} dataset.path_seed=2",  # the classes change places
     "path 4": f"{PATH} dataset.path_seed=4",
     "path 20, 5 features": f"{FIVE} dataset.path_seed=20",
+    "path 28, 5 features": f"{FIVE} dataset.path_seed=28",  # they change places
     "path 40, 4 classes": f"{FIVE} dataset.path_seed=40 dataset.classes=4",
     "penbased": f"{KEEL}penbased",
     "texture": f"{KEEL}texture",
@@ -43,7 +44,8 @@ VARIANTS = {
     "10 rounds": "labeler.rounds=10",
     "cosines around the segment's mean": "labeler.center=segment",
     "cosines around the origin": "labeler.center=origin",
-    "gold weight 0.1 in generation": "labeler.gold=0.1",
+    "gold fully trusted": "labeler.trust=full",
+    "gold weight 0.1 in generation": "labeler.trust=full labeler.gold=0.1",
     "gold weight 0.1 in replay": "replay.gold=0.1",
     "gold weight 1 in replay": "replay.gold=1",
     "lookback stratified": "lookback.select=stratified",
