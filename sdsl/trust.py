@@ -1,53 +1,50 @@
-"""How far gold still speaks for X_t: trust = overlap(D, X_t) * agreement(D, D_{t-1}), in [0, 1].
+"""How far gold still holds: trust = (kappa(D, D_{t-1}) / kappa(D, D))^power, in [0, 1].
 
-overlap: how often the nearest neighbour of a row of X_t is a gold row, against how often it would
-be if both had one distribution. agreement: Cohen's kappa of gold's labels with those that the
-nearest lookback rows would give. Where nothing drifts both are high; where classes move away the
-first falls, where they change places the second.
+kappa(D, A): Cohen's agreement of gold's labels with the vote of their nearest rows in A. The
+lookback is a teacher of gold; gold's own first rows, as many, say how good one can be. Where
+nothing drifts the ratio is near 1, whatever the noise or the dimension; where classes move or
+change places it falls. A high power lets go of gold before they cross, when a little decides.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdsl.contract import Step
 from sdsl.replica import Rows, take
 
-QUERIES = 200  # rows of X_t that are asked for their neighbour; they stand in random order
-NEIGHBOURS = 5  # lookback rows that vote on a gold row
+NEIGHBOURS = 5  # rows that vote on a gold row
 
 
-def trust(gold: Rows, lookback: Rows, X: Tensor, classes: int) -> Tensor:
-    """[S]; all of it while there is no lookback that could say otherwise."""
-    if not lookback.X.shape[1]:
-        return torch.ones(len(X))
-    return overlap(gold, X) * agreement(gold, lookback, classes)
+def trust(power: float, step: Step, classes: int) -> Tensor:
+    """[S]; all of it at power 0, the paper's, and while no lookback could say otherwise."""
+    kept, gold = step.lookback, step.gold
+    if not power or not kept.X.shape[1]:
+        return torch.ones(len(step.X))
+    n = min(kept.X.shape[1], gold.X.shape[1])
+    own = Rows(gold.X[:, :n], gold.y[:, :n], torch.minimum(gold.count, kept.count))
+    itself = torch.eye(gold.X.shape[1], n, dtype=torch.bool)
+    best = agreement(gold, own, classes, itself)
+    # Gold that cannot teach itself (a row a class) is no yardstick.
+    ratio = agreement(gold, kept, classes) / torch.where(best > 0, best, 1)
+    return ratio.clamp(0, 1) ** power
 
 
-def overlap(gold: Rows, X: Tensor) -> Tensor:
-    """Observed over expected share of neighbours in gold, at most 1: [S]."""
-    n, asked = X.shape[1], X[:, :QUERIES]
-    to_gold = distance(asked, gold.X).masked_fill(~gold.mask[:, None], torch.inf).amin(2)
-    own = torch.eye(asked.shape[1], n, dtype=torch.bool)
-    to_others = distance(asked, X).masked_fill(own, torch.inf).amin(2)
-    share = (to_gold < to_others).double().mean(1)
-    expected = gold.count / (gold.count + n - 1)
-    return (share / expected.clamp(min=1e-9)).clamp(max=1).float()
+def agreement(gold: Rows, teacher: Rows, classes: int, barred: Tensor | None = None) -> Tensor:
+    """Cohen's kappa between gold's labels and the vote of their nearest teachers: [S].
 
-
-def agreement(gold: Rows, lookback: Rows, classes: int) -> Tensor:
-    """Cohen's kappa between gold's labels and the vote of their nearest lookback rows: [S]."""
-    far = distance(gold.X, lookback.X).masked_fill(~lookback.mask[:, None], torch.inf)
+    barred: [g, n], which rows may not vote on which.
+    """
+    # Without the matrix product, which would cancel near zero.
+    far = torch.cdist(gold.X, teacher.X, compute_mode="donot_use_mm_for_euclid_dist")  # [S, g, n]
+    far = far.masked_fill(~teacher.mask[:, None], torch.inf)
+    if barred is not None:
+        far = far.masked_fill(barred, torch.inf)
     near = far.topk(min(NEIGHBOURS, far.shape[2]), largest=False)
-    votes = F.one_hot(take(lookback.y, near.indices), classes) * near.values.isfinite()[..., None]
+    votes = F.one_hot(take(teacher.y, near.indices), classes) * near.values.isfinite()[..., None]
     given = votes.sum(2).argmax(2)  # [S, g]
     real, n = gold.mask[:, :, None], gold.count.clamp(min=1)
     mine, theirs = F.one_hot(gold.y, classes) * real, F.one_hot(given, classes) * real  # [S, g, C]
     same = (mine * theirs).sum((1, 2)) / n
     by_chance = (mine.sum(1) * theirs.sum(1)).sum(1) / n**2
-    kappa = (same - by_chance) / (1 - by_chance).clamp(min=1e-9)
-    return kappa.clamp(0, 1)
-
-
-def distance(a: Tensor, b: Tensor) -> Tensor:
-    """Euclidean, [S, n, m], without the matrix product that would cancel near zero."""
-    return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+    return (same - by_chance) / (1 - by_chance).clamp(min=1e-9)

@@ -27,7 +27,7 @@ class Robust(Labeler):
     origin: str = choice("fresh", "previous")  # what step 1 starts from
     rounds: int = number(10, low=1)
     tolerance: float = number(0.001, low=0, high=1)  # converged: a smaller share of labels changed
-    trust: str = choice("measured", "full")  # measured: gold weighs as far as it still holds
+    trust: float = number(0.0, low=0)  # power of gold's agreement with the lookback; 0: the paper's
     gold: float = number(1.0, low=0)  # the weight of each term of L
     lookback: float = number(1.0, low=0)
     pseudo: float = number(1.0, low=0)
@@ -43,9 +43,7 @@ class Robust(Labeler):
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        whole = torch.ones(len(step.X))
-        measured = self.trust == "measured"
-        kept = trust(step.gold, step.lookback, step.X, learner.classes) if measured else whole
+        kept = trust(self.trust, step, learner.classes)
         # What gold loses the lookback gains: the supervised terms weigh the same at every step.
         weights = [self.gold * kept, self.lookback + self.gold * (1 - kept)]
         if self.origin == "fresh":

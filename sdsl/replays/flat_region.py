@@ -13,6 +13,7 @@ from sdsl.component import choice, number
 from sdsl.contract import Pseudo, Replay, Step
 from sdsl.learner import Learner, Theta, backward, cross_entropy_slope, trace
 from sdsl.replica import Batches, Rows
+from sdsl.trust import trust
 
 
 @dataclass
@@ -31,6 +32,7 @@ class FlatRegion(Replay):
     no_proj: bool = False
     xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
     rho: float = number(0.05, low=0)
+    trust: float = number(0.0, low=0)  # power of gold's agreement with the lookback; 0: the paper's
     gold: float = number(1.0, low=0)  # the weight of each set's mean loss
     lookback: float = number(1.0, low=0)
     segment: float = number(1.0, low=0)
@@ -41,7 +43,8 @@ class FlatRegion(Replay):
         if self.origin == "previous":
             learner.load(step.theta)
         sets = [step.gold, step.lookback, pseudo.rows]
-        weights = [self.gold, self.lookback, self.segment]
+        kept = trust(self.trust, step, learner.classes)
+        weights = [self.gold * kept, self.lookback, self.segment]
         velocity = [torch.zeros_like(p) for p in learner.theta]
         before = after = torch.zeros(len(step.X))
         for batch in Batches(sets, weights, self.steps, self.batch, step.draws):
@@ -57,7 +60,7 @@ class FlatRegion(Replay):
             torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
         rise = torch.zeros_like(after) if self.no_xi else after - before
         ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
-        return {"loss_replay": after, "loss_rise": rise} | ranks
+        return {"loss_replay": after, "loss_rise": rise, "gold_trust": kept} | ranks
 
     def ascend(self, theta: Theta, P: list[Tensor], batch) -> tuple[Theta, Tensor]:
         """(xi, the loss at theta): the worst case nearby, within M."""

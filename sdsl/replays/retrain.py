@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from sdsl.component import choice, number
 from sdsl.contract import Pseudo, Replay, Step
 from sdsl.learner import Learner, Training
+from sdsl.trust import trust
 
 
 @dataclass
 class Retrain(Replay):
     fit: Training = field(default_factory=Training)
     origin: str = choice("generation", "previous", "fresh")  # the parameters replay starts from
+    trust: float = number(0.0, low=0)  # power of gold's agreement with the lookback; 0: none
     gold: float = number(1.0, low=0)  # weight of D
     lookback: float = number(1.0, low=0)  # weight of the rows kept from t-1
     segment: float = number(1.0, low=0)  # weight of the newly labelled rows
@@ -21,8 +23,10 @@ class Retrain(Replay):
         elif self.origin == "previous":
             learner.load(step.theta)
         sets = [step.gold, step.lookback, pseudo.rows]
-        weights = [self.gold, self.lookback, self.segment]
-        used = [k for k in range(3) if weights[k] or k == 2]  # what weighs nothing costs nothing
+        given = [self.gold, self.lookback, self.segment]
+        used = [k for k in range(3) if given[k] or k == 2]  # what weighs nothing costs nothing
+        gold = self.gold * trust(self.trust, step, learner.classes)
+        weights = [gold, self.lookback, self.segment]
         loss = learner.fit(
             self.fit,
             [sets[k] for k in used],

@@ -1,13 +1,16 @@
 """Flat-region replay: projectors, ascent, descent, and whole updates against a slow version."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import support
 import torch
 
 from sdsl.contract import Pseudo, Step
-from sdsl.learner import Learner
+from sdsl.learner import Learner, Training
 from sdsl.replays.flat_region import FlatRegion, slopes
+from sdsl.replays.retrain import Retrain
 from sdsl.replica import Batches, Draws, Rows
 
 SEEDS, SIZES = (3, 4), (4, 7, 6, 3)
@@ -129,6 +132,26 @@ def test_every_switch_changes_where_replay_ends(now):
         ends.append(learner.theta[0].detach())
     gaps = [(a - b).abs().max() for i, a in enumerate(ends) for b in ends[:i]]
     assert min(gaps) > 1e-3
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["flat region", "retrain"])
+def test_gold_weighs_as_far_as_the_lookback_agrees(plain, now):
+    """Classes that changed places: gold pulls as if it weighed nothing."""
+
+    def end(**settings) -> list[torch.Tensor]:
+        learner = Learner(SIZES, SEEDS)
+        how = Retrain(Training(steps=3, batch=4), **settings) if plain else flat(**settings)
+        y = (torch.arange(18) % 3).expand(2, 18)
+        X = Draws(SEEDS, "apart").normal(18, 4) + 9 * torch.eye(4)[y]
+        sets = {"gold": Rows.full(X, y), "lookback": Rows.full(X, (y + 1) % 3)}
+        step = replace(now, draws=Draws(SEEDS, "batches"), **sets)
+        how.replay(step, segment(step), learner)
+        return learner.copy()
+
+    distrusted, unweighed, whole = end(trust=3), end(gold=1e-30), end(trust=0)
+    for a, b, c in zip(distrusted, unweighed, whole, strict=True):
+        torch.testing.assert_close(a, b)
+        assert not torch.allclose(a, c)
 
 
 # The subspace
