@@ -26,8 +26,6 @@ FIVE = f"{PATH} dataset.features=5"
 KEEL = "dataset=dev/keel dataset.keel="
 STREAMS = {
     "path 2": f"{PATH} dataset.path_seed=2",  # the classes change places
-    "path 4": f"{PATH} dataset.path_seed=4",
-    "path 20, 5 features": f"{FIVE} dataset.path_seed=20",
     "path 28, 5 features": f"{FIVE} dataset.path_seed=28",  # they change places
     "path 40, 4 classes": f"{FIVE} dataset.path_seed=40 dataset.classes=4",
     "penbased": f"{KEEL}penbased",

@@ -135,19 +135,19 @@ class Ledger:
 
     def _update(self, parent: str, group: str) -> None:
         """Mean and std (ddof=1) of a group's finished seeds, on its parent run."""
-        latest: dict[int, Entry] = {}
+        # The clock is read first: of two jobs that end at once, who saw more seeds is the later.
+        latest, now = {}, int(time.time() * 1000)
         for entry in self._entries(group):
             latest.setdefault(entry.seed, entry)
-        n, now = len(latest), int(time.time() * 1000)
-        values = {"n_seeds": float(n)}
+        values = {"n_seeds": float(len(latest))}
         for name in AVERAGED:
             column = [e.metrics[name] for e in latest.values() if name in e.metrics]
             if column:
                 values[name] = float(np.mean(column))
             if len(column) > 1:
                 values[f"{name}_std"] = float(np.std(column, ddof=1))
-        # The step is n: of two jobs that end at once, the one that saw more seeds stands.
-        self.client.log_batch(parent, metrics=[Metric(k, v, now, n) for k, v in values.items()])
+        # At step 0, so that `mlflow ui` draws bars and not curves of one point.
+        self.client.log_batch(parent, metrics=[Metric(k, v, now, 0) for k, v in values.items()])
 
     def end(self, status: str, why: str = "", **tags: str) -> None:
         """What still says RUNNING of a job, or of a whole sweep, whose processes are gone."""

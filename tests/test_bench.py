@@ -5,10 +5,10 @@ import json
 import pytest
 
 from sdsl.bench import __main__ as bench
-from sdsl.bench import data, fuse, growth, loop, peers, results, shares, timing
+from sdsl.bench import data, fuse, growth, loop, peers, results, shares, store, timing
 
 
-@pytest.mark.parametrize("part", [fuse, loop, growth], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("part", [fuse, loop, growth, store], ids=lambda module: module.__name__)
 def test_a_part_measures(part, tmp_path):
     rows = part.measure(True, tmp_path)
     assert rows
@@ -31,7 +31,7 @@ def test_absent_peers_are_skipped_with_the_command_that_installs_them(tmp_path):
 
 def test_shares_cover_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    seconds = shares.worker(["method=ours", "dataset=twonorm", *shares.TINY])
+    seconds = shares.worker([["method=ours", "dataset=twonorm", *shares.TINY]])
     assert set(seconds) == {
         *("imports", "Hydra", "data", "labelling", "training", "evaluation"),
         *("eigh/SVD", "artifacts", "MLflow", "rest"),

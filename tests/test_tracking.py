@@ -13,6 +13,7 @@ from PIL import Image
 from support import config
 
 from sdsl import artifacts, engine, experiment, identity, provenance, store, tracking
+from sdsl.bench.store import sizes
 from sdsl.metrics import summarise
 from sdsl.tracking import Ledger
 
@@ -135,6 +136,17 @@ def test_a_full_disk_costs_one_job(here, monkeypatch, capfd):
     assert "dataset=spam" in err.partition("FAILED")[2] and "No space left on device" in err
     assert "No space left" in Path(artifact(runs()[0], "traceback.txt")).read_text()
     assert "twonorm" in out and not list((here / "outputs" / "tmp").iterdir())
+
+
+def test_440_runs_leave_under_300_mb(here):
+    """What the longest stream and the method that logs most leave, 440 times."""
+    brief = ("labeler.fit.steps=1", "labeler.feedback.steps=1", "replay.steps=1", *TINY[-1:])
+    line = ("method=ours", "dataset=ug_2c_2d", "probe=flatness", *brief)
+    assert call(*line, "seed=0") == 0
+    before = sizes(here)  # the schema of a new database, and one run
+    assert call(*line, "seed=range(1,5)") == 0
+    database, artifacts, _ = ((b - a) / 4 for a, b in zip(before, sizes(here), strict=True))
+    assert 0 < 440 * (database + artifacts) < 300e6
 
 
 def test_stale_runs_are_adopted(here):

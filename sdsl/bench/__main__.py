@@ -14,7 +14,7 @@ from rich.console import Console
 from sdsl.bench import results, timing
 from sdsl.errors import UserError
 
-PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "start"]
+PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start"]
 
 
 def main(words: Sequence[str] | None = None) -> int:

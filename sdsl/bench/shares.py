@@ -44,16 +44,20 @@ def measure(tiny: bool, out: Path) -> list[Row]:
     for name, overrides in list(RUNS.items())[: 1 if tiny else None]:
         words = [*overrides, *(TINY if tiny else ["stream.max_segments=20"])]
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, "-m", "sdsl.bench.shares", *words]
-            done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True)
-        done.check_returncode()
-        seconds = json.loads(done.stdout.splitlines()[-1])
+            seconds = apart([words], folder)
         total = sum(seconds.values())
         parts = sorted(seconds.items(), key=lambda pair: -pair[1])
         found = ", ".join(f"{part} {100 * s / total:.0f}%" for part, s in parts)
         title = f"{name}, T={2 if tiny else 20}, new store"
         rows.append(Row(title, f"{total:.1f} s CPU: {found}", raw=seconds))
     return rows
+
+
+def apart(jobs: list[list[str]], folder: str) -> dict[str, float]:
+    """`worker` in a process of its own, whose store and outputs are in the folder."""
+    command = [sys.executable, "-m", "sdsl.bench.shares", json.dumps(jobs)]
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 class Shares:
@@ -82,14 +86,14 @@ class Shares:
         return call
 
 
-def worker(overrides: list[str]) -> dict[str, float]:
-    """Seconds by part of one run, from the start of the process."""
+def worker(jobs: list[list[str]]) -> dict[str, float]:
+    """Seconds by part of jobs, each given by its overrides, from the start of the process."""
     shares = Shares()
     shares.seconds["imports"] = time.process_time()  # Python itself and this file
     with shares("Hydra"):
         from sdsl.bench.streams import config
 
-        composed = config(*overrides)
+        composed = [config(*overrides) for overrides in jobs]
     with shares("imports"):
         import torch  # noqa: F401
 
@@ -110,9 +114,10 @@ def worker(overrides: list[str]) -> dict[str, float]:
             for target in targets:
                 patches.enter_context(patch(target, shares.timed(part, resolve_name(target))))
         with shares("rest"):
-            job.run(composed, Quiet())
+            for one in composed:
+                job.run(one, Quiet())
     return dict(shares.seconds)
 
 
 if __name__ == "__main__":
-    print(json.dumps(worker(sys.argv[1:])))
+    print(json.dumps(worker(json.loads(sys.argv[1]))))
