@@ -26,6 +26,10 @@ FIVE = f"{PATH} dataset.features=5"
 KEEL = "dataset=dev/keel dataset.keel="
 STREAMS = {
     "path 2": f"{PATH} dataset.path_seed=2",  # the classes change places
+    **{  # they walk straight to each other's places
+        f"exchange {d}": f"{PATH} dataset.exchange=true dataset.path_seed={d} dataset.features={d}"
+        for d in (2, 3)
+    },
     "path 28, 5 features": f"{FIVE} dataset.path_seed=28",  # they change places
     "path 40, 4 classes": f"{FIVE} dataset.path_seed=40 dataset.classes=4",
     "penbased": f"{KEEL}penbased",

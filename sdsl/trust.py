@@ -1,9 +1,11 @@
-"""How far gold still holds: trust = (kappa(D, D_{t-1}) / kappa(D, D))^power, in [0, 1].
+"""How far gold still holds: trust = (overlap(D, X_t)^2 * agreement(D, D_{t-1}))^power, in [0, 1].
 
-kappa(D, A): Cohen's agreement of gold's labels with the vote of their nearest rows in A. The
-lookback is a teacher of gold; gold's own first rows, as many, say how good one can be. Where
-nothing drifts the ratio is near 1, whatever the noise or the dimension; where classes move or
-change places it falls. A high power lets go of gold before they cross, when a little decides.
+overlap: how often the nearest neighbour of a row of X_t is a gold row, against how often it would
+be if both had one distribution. agreement: Cohen's kappa of gold's labels with the vote of their
+nearest lookback rows, against that of gold's own rows, as many. Where nothing drifts both are near
+1, whatever the noise and the dimension. Overlap asks for no label, so it falls where classes move
+even while gold's own pull keeps labels in agreement; agreement stays low where classes have changed
+places and overlap is back. A high power lets go before they cross, when a little gold decides.
 """
 
 import torch
@@ -13,12 +15,13 @@ from torch import Tensor
 from sdsl.contract import Step
 from sdsl.replica import Rows, take
 
+QUERIES = 200  # rows of X_t that are asked for their neighbour; they stand in random order
 NEIGHBOURS = 5  # rows that vote on a gold row
 
 
 def trust(power: float, step: Step, classes: int) -> Tensor:
     """[S]; all of it at power 0, the paper's, and while no lookback could say otherwise."""
-    kept, gold = step.lookback, step.gold
+    gold, kept = step.gold, step.lookback
     if not power or not kept.X.shape[1]:
         return torch.ones(len(step.X))
     n = min(kept.X.shape[1], gold.X.shape[1])
@@ -27,7 +30,18 @@ def trust(power: float, step: Step, classes: int) -> Tensor:
     best = agreement(gold, own, classes, itself)
     # Gold that cannot teach itself (a row a class) is no yardstick.
     ratio = agreement(gold, kept, classes) / torch.where(best > 0, best, 1)
-    return ratio.clamp(0, 1) ** power
+    return (overlap(gold, step.X) ** 2 * ratio.clamp(0, 1)) ** power
+
+
+def overlap(gold: Rows, X: Tensor) -> Tensor:
+    """Observed over expected share of neighbours in gold, at most 1: [S]."""
+    n, asked = X.shape[1], X[:, :QUERIES]
+    to_gold = distance(asked, gold.X).masked_fill(~gold.mask[:, None], torch.inf).amin(2)
+    own = torch.eye(asked.shape[1], n, dtype=torch.bool)
+    to_others = distance(asked, X).masked_fill(own, torch.inf).amin(2)
+    share = (to_gold < to_others).double().mean(1)
+    expected = gold.count / (gold.count + n - 1)
+    return (share / expected.clamp(min=1e-9)).clamp(max=1).float()
 
 
 def agreement(gold: Rows, teacher: Rows, classes: int, barred: Tensor | None = None) -> Tensor:
@@ -35,9 +49,7 @@ def agreement(gold: Rows, teacher: Rows, classes: int, barred: Tensor | None = N
 
     barred: [g, n], which rows may not vote on which.
     """
-    # Without the matrix product, which would cancel near zero.
-    far = torch.cdist(gold.X, teacher.X, compute_mode="donot_use_mm_for_euclid_dist")  # [S, g, n]
-    far = far.masked_fill(~teacher.mask[:, None], torch.inf)
+    far = distance(gold.X, teacher.X).masked_fill(~teacher.mask[:, None], torch.inf)  # [S, g, n]
     if barred is not None:
         far = far.masked_fill(barred, torch.inf)
     near = far.topk(min(NEIGHBOURS, far.shape[2]), largest=False)
@@ -48,3 +60,8 @@ def agreement(gold: Rows, teacher: Rows, classes: int, barred: Tensor | None = N
     same = (mine * theirs).sum((1, 2)) / n
     by_chance = (mine.sum(1) * theirs.sum(1)).sum(1) / n**2
     return (same - by_chance) / (1 - by_chance).clamp(min=1e-9)
+
+
+def distance(a: Tensor, b: Tensor) -> Tensor:
+    """Euclidean, [S, n, m], without the matrix product that would cancel near zero."""
+    return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")

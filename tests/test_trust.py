@@ -7,7 +7,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from sdsl.contract import Step
 from sdsl.replica import Draws, Rows
-from sdsl.trust import agreement, trust
+from sdsl.trust import agreement, overlap, trust
 
 SEEDS = (0, 1)
 
@@ -21,35 +21,36 @@ def two_classes(n: int, name: str, turn: float = 0.0, noise: int = 0) -> Rows:
     return Rows.full(centre + Draws(SEEDS, name).normal(n, 2 + noise), y)
 
 
-def trusted(gold: Rows, lookback: Rows, power: float = 3) -> torch.Tensor:
-    draws = Draws(SEEDS, "batches")
-    return trust(power, Step(2, gold, lookback, gold.X, [], draws), 2)
+def trusted(gold: Rows, kept: Rows, now: Rows, power: float = 3) -> torch.Tensor:
+    return trust(power, Step(2, gold, kept, now.X, [], Draws(SEEDS, "batches")), 2)
 
 
 @pytest.mark.parametrize(
     ("turn", "noise", "low", "high"),
-    [(0, 0, 0.8, 1), (0, 200, 0.5, 1), (0.4, 0, 0, 0.25), (0.5, 0, 0, 0.1), (1, 0, 0, 0)],
-    ids=["stay", "stay, 200 axes of noise", "near a crossing", "crossing", "changed places"],
+    [(0, 0, 0.4, 1), (0, 200, 0.4, 1), (0.25, 0, 0, 0.05), (0.5, 0, 0, 0.001), (1, 0, 0, 0)],
+    ids=["stay", "stay, 200 axes of noise", "move", "near a crossing", "changed places"],
 )
 def test_gold_is_trusted_as_far_as_it_holds(turn, noise, low, high):
-    found = trusted(two_classes(150, "gold", 0, noise), two_classes(60, "kept", turn, noise))
+    gold = two_classes(150, "gold", 0, noise)
+    found = trusted(gold, *(two_classes(n, str(n), turn, noise) for n in (60, 200)))
     assert ((low <= found) & (found <= high)).all(), found
 
 
 def test_without_a_lookback_gold_is_all_there_is():
     gold = two_classes(20, "gold")
-    assert trusted(gold, Rows.empty_like(gold.X)).tolist() == [1, 1]
+    assert trusted(gold, Rows.empty_like(gold.X), gold).tolist() == [1, 1]
 
 
 def test_power_0_asks_nobody():
-    assert trusted(two_classes(20, "gold"), two_classes(9, "kept", 1), 0).tolist() == [1, 1]
+    gold, swapped = two_classes(20, "gold"), two_classes(9, "kept", 1)
+    assert trusted(gold, swapped, swapped, power=0).tolist() == [1, 1]
 
 
 def test_one_gold_row_a_class_is_no_yardstick_for_itself():
     """Nearest to either is the other class: gold disagrees with itself, and still measures."""
-    gold = two_classes(2, "gold")
-    assert trusted(gold, two_classes(40, "kept")).tolist() == [1, 1]
-    assert trusted(gold, two_classes(40, "kept", 1)).tolist() == [0, 0]
+    gold, now = two_classes(2, "gold"), two_classes(2, "now")
+    assert (trusted(gold, two_classes(40, "kept"), now, 1) == overlap(gold, now.X) ** 2).all()
+    assert trusted(gold, two_classes(40, "kept", 1), now).tolist() == [0, 0]
 
 
 def slow_kappa(D, y, L, z, barred=False) -> float:
@@ -60,15 +61,25 @@ def slow_kappa(D, y, L, z, barred=False) -> float:
     return cohen_kappa_score(y, votes)
 
 
+def slow_overlap(D, X) -> float:
+    hits = 0
+    for i, x in enumerate(X):
+        others = np.delete(np.linalg.norm(X - x, axis=1), i)
+        hits += np.linalg.norm(D - x, axis=1).min() < others.min()
+    return min(1, hits / len(X) / (len(D) / (len(D) + len(X) - 1)))
+
+
 def test_trust_against_loops():
     """Ragged sets: padding has no say."""
-    gold, kept = two_classes(30, "gold"), two_classes(20, "kept", 0.2)
+    gold, kept, now = two_classes(30, "g"), two_classes(20, "k", 0.2), two_classes(40, "n", 0.2)
     gold = Rows(gold.X, gold.y, torch.tensor([30, 22]))
     kept = Rows(kept.X, kept.y, torch.tensor([13, 20]))
-    kappa, found = agreement(gold, kept, 2), trusted(gold, kept)
+    share, kappa, found = overlap(gold, now.X), agreement(gold, kept, 2), trusted(gold, kept, now)
     for s in range(2):
         (D, y), (L, z) = ((x.numpy(), c.numpy()) for x, c in (gold.replica(s), kept.replica(s)))
-        theirs = slow_kappa(D, y, L, z)
+        near, theirs = slow_overlap(D, now.X[s].numpy()), slow_kappa(D, y, L, z)
         own = slow_kappa(D, y, D[: len(L)], y[: len(L)], barred=True)
+        assert float(share[s]) == pytest.approx(near, abs=1e-6)
         assert float(kappa[s]) == pytest.approx(theirs, abs=1e-6)
-        assert float(found[s]) == pytest.approx(np.clip(theirs / own, 0, 1) ** 3, abs=1e-5)
+        slow = (near**2 * np.clip(theirs / own, 0, 1)) ** 3
+        assert float(found[s]) == pytest.approx(slow, abs=1e-5)

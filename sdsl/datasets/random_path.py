@@ -24,7 +24,11 @@ def table(s: Mapping) -> dict:
             raise UserError(f"dataset.{key}={s[key]}: expected {low} to {high}.")
     rng = np.random.default_rng([s["path_seed"], s["classes"], s["features"], s["modes"]])
     owner = np.repeat(np.arange(s["classes"]), s["modes"])  # which class each mode belongs to
-    mean, var = _path(rng, owner, s["features"])
+    if s["exchange"] and len(owner) != 2:
+        raise UserError(
+            "dataset.exchange=true: expected classes=2 and modes=1, which change places."
+        )
+    mean, var = _exchange(rng, s["features"]) if s["exchange"] else _path(rng, owner, s["features"])
     return {
         "segments": s["segments"],
         "segment_size": s["segment_size"],
@@ -38,6 +42,14 @@ def table(s: Mapping) -> dict:
             for c in range(s["classes"])
         },
     }
+
+
+def _exchange(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that walk straight to each other's places and pass at the originals' distance."""
+    along, across = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :2].T
+    p, side, sd = np.linspace(0, 1, KEYFRAMES)[:, None, None], np.array([1, -1])[:, None], 1.3
+    path = 3 * (1 - 2 * p) * along + NEAR * sd / 2 * np.sin(np.pi * p) * across
+    return np.round(CENTRE + side * path, 2), np.full((KEYFRAMES, 2, d), sd**2)
 
 
 def _path(rng: np.random.Generator, owner: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ class Robust(Labeler):
     origin: str = choice("fresh", "previous")  # what step 1 starts from
     rounds: int = number(10, low=1)
     tolerance: float = number(0.001, low=0, high=1)  # converged: a smaller share of labels changed
-    trust: float = number(0.0, low=0)  # power of gold's agreement with the lookback; 0: the paper's
+    trust: float = number(0.0, low=0)  # power of what gold still holds for; 0: the paper's
     gold: float = number(1.0, low=0)  # the weight of each term of L
     lookback: float = number(1.0, low=0)
     pseudo: float = number(1.0, low=0)

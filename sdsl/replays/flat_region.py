@@ -32,7 +32,7 @@ class FlatRegion(Replay):
     no_proj: bool = False
     xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
     rho: float = number(0.05, low=0)
-    trust: float = number(0.0, low=0)  # power of gold's agreement with the lookback; 0: the paper's
+    trust: float = number(0.0, low=0)  # power of what gold still holds for; 0: the paper's
     gold: float = number(1.0, low=0)  # the weight of each set's mean loss
     lookback: float = number(1.0, low=0)
     segment: float = number(1.0, low=0)

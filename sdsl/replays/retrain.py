@@ -12,7 +12,7 @@ from sdsl.trust import trust
 class Retrain(Replay):
     fit: Training = field(default_factory=Training)
     origin: str = choice("generation", "previous", "fresh")  # the parameters replay starts from
-    trust: float = number(0.0, low=0)  # power of gold's agreement with the lookback; 0: none
+    trust: float = number(0.0, low=0)  # power of what gold still holds for; 0: weighs whole
     gold: float = number(1.0, low=0)  # weight of D
     lookback: float = number(1.0, low=0)  # weight of the rows kept from t-1
     segment: float = number(1.0, low=0)  # weight of the newly labelled rows
