@@ -15,7 +15,7 @@ from torch import Tensor
 from sdsl.contract import Step
 from sdsl.replica import Rows, take
 
-QUERIES = 200  # rows of X_t that are asked for their neighbour; they stand in random order
+QUERIES = 500  # rows of X_t that are asked for their neighbour; they stand in random order
 NEIGHBOURS = 5  # rows that vote on a gold row
 
 

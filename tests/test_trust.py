@@ -31,8 +31,8 @@ def trusted(gold: Rows, kept: Rows, now: Rows, power: float = 3) -> torch.Tensor
     ids=["stay", "stay, 200 axes of noise", "move", "near a crossing", "changed places"],
 )
 def test_gold_is_trusted_as_far_as_it_holds(turn, noise, low, high):
-    gold = two_classes(150, "gold", 0, noise)
-    found = trusted(gold, *(two_classes(n, str(n), turn, noise) for n in (60, 200)))
+    gold = two_classes(500, "gold", 0, noise)
+    found = trusted(gold, *(two_classes(n, str(n), turn, noise) for n in (100, 500)))
     assert ((low <= found) & (found <= high)).all(), found
 
 
