@@ -25,9 +25,7 @@ def table(s: Mapping) -> dict:
     rng = np.random.default_rng([s["path_seed"], s["classes"], s["features"], s["modes"]])
     owner = np.repeat(np.arange(s["classes"]), s["modes"])  # which class each mode belongs to
     if s["exchange"] and len(owner) != 2:
-        raise UserError(
-            "dataset.exchange=true: expected classes=2 and modes=1, which change places."
-        )
+        raise UserError("dataset.exchange=true takes classes=2 and modes=1: two change places.")
     mean, var = _exchange(rng, s["features"]) if s["exchange"] else _path(rng, owner, s["features"])
     return {
         "segments": s["segments"],

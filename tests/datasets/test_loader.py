@@ -89,6 +89,21 @@ def test_development_streams(data):
     assert keel.X.shape == (2310, 19) and len(keel.classes) == 7
 
 
+def test_an_exchange_ends_where_the_other_class_began(data):
+    sizes = {"segments": 20, "segment_size": 200, "features": 3, "path_seed": 1}
+    found = load(dataset("dev/path", exchange=True, **sizes), data)
+    first, last = slice(0, 200), slice(-200, None)
+
+    def mean(rows: slice, c: int):
+        return found.X[rows][found.y[rows] == c].mean(0)
+
+    for c in (0, 1):
+        assert np.linalg.norm(mean(last, c) - mean(first, 1 - c)) < 1
+        assert np.linalg.norm(mean(last, c) - mean(first, c)) > 4
+    with pytest.raises(UserError, match="two change places"):
+        load(dataset("dev/path", exchange=True, **sizes | {"modes": 2}), data)
+
+
 @pytest.mark.parametrize("name", ["optdigits", "satimage", "twonorm", "spambase"])
 def test_settings_are_never_chosen_on_the_eight(name, data):
     with pytest.raises(UserError, match="one of the eight"):
