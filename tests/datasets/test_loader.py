@@ -90,7 +90,7 @@ def test_development_streams(data):
 
 
 def test_an_exchange_ends_where_the_other_class_began(data):
-    sizes = {"segments": 20, "segment_size": 200, "features": 3, "path_seed": 1}
+    sizes = {"segments": 20, "segment_size": 200, "test_size": 60, "features": 3, "path_seed": 1}
     found = load(dataset("dev/path", exchange=True, **sizes), data)
     first, last = slice(0, 200), slice(-200, None)
 
