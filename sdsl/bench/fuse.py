@@ -20,7 +20,7 @@ RUNS = {
 
 
 def measure(tiny: bool, out: Path) -> list[Row]:
-    rows = [updates(20 if tiny else 400, 1 if tiny else 5)]
+    rows = [updates(20 if tiny else 400, 1 if tiny else 5), products(20 if tiny else 2000)]
     for name, overrides in RUNS.items():
         overrides = [*overrides, *(["learner.pretrain.steps=5"] if tiny else [])]
         rows.append(whole(name, overrides, 2 if tiny else 4, 1 if tiny else 3))
@@ -52,6 +52,26 @@ def updates(steps: int, repeats: int) -> Row:
             repeats,
         )
     return row("updates, width 100, batch 64", costs, same, 3)
+
+
+def products(times: int) -> Row:
+    """The widest layer's three matrix products, which five seeds need five times, fused or not."""
+    h, W, g = (torch.randn(len(SEEDS), *shape) for shape in ((64, 100), (100, 100), (64, 100)))
+
+    def multiply(h, W, g) -> None:
+        for _ in range(times):
+            torch.bmm(h, W), torch.bmm(g, W.mT), torch.bmm(h.mT, g)
+
+    def single() -> None:
+        for s in range(len(SEEDS)):
+            multiply(*(x[s : s + 1] for x in (h, W, g)))
+
+    with one_thread():
+        costs = compare({"fused": lambda: multiply(h, W, g), "single": single}, 3)
+    ratio = costs["single"].cpu / costs["fused"].cpu
+    rate = 3 * 2 * 64 * 100 * 100 * len(SEEDS) * times / costs["fused"].cpu / 1e9
+    share = f"{rate:.0f} Gflop/s on one core"
+    return Row("the matrix products alone", f"{ratio:.2f}x, {share}", raw={"cpu_ratio": ratio})
 
 
 def whole(name: str, overrides: list[str], T: int, repeats: int) -> Row:
