@@ -52,8 +52,9 @@ class Optimizer:
         torch._foreach_mul_(self.v, b2)
         torch._foreach_addcmul_(self.v, grads, grads, value=1 - b2)
         unbias = math.sqrt(1 - b2**self.k)
-        root = torch._foreach_sqrt(self.v)
-        torch._foreach_add_(root, 1e-8 * unbias)
+        # eps under the root, not beside it: MKL's root of a 0 takes ten times as long.
+        root = torch._foreach_add(self.v, (1e-8 * unbias) ** 2)
+        torch._foreach_sqrt_(root)
         rate = self.how.lr * unbias / (1 - b1**self.k)
         torch._foreach_addcdiv_(self.theta, self.m, root, value=-rate)
 
@@ -113,20 +114,18 @@ def layer_gradient(h: Tensor, slope: Tensor) -> Tensor:
     return torch.cat([weight, slope.sum(1, keepdim=True)], 1)
 
 
-def cross_entropy_slope(logits: Tensor, y: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """(w CE of every row [S, b], its derivative by the logits, w (softmax - onehot) [S, b, C])."""
-    z, y, w = logits.mT, y[:, None], w[:, None]
+def cross_entropy_slope(logits: Tensor, y: Tensor, w: Tensor) -> Tensor:
+    """d cross_entropy / d logits, w (softmax - onehot): [S, b, C]."""
+    w = w[:, None]
     # softmax and not exp(log_p): exp's last bit depends on where in memory a number stands.
-    slope = (z.softmax(1) * w).scatter_add_(1, y, -w)
-    return -(z.log_softmax(1).gather(1, y) * w).squeeze(1), slope.mT
+    return (logits.mT.softmax(1) * w).scatter_add_(1, y[:, None], -w).mT
 
 
-def consistency_slope(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """(mean squared gap of softmax and target [S], its derivative by the logits [S, b, C])."""
-    p = logits.softmax(2)
-    gap = p - target
-    up = gap * (2 / gap[0].numel())
-    return gap.square().mean((1, 2)), p * (up - (up * p).sum(2, keepdim=True))
+def consistency_slope(logits: Tensor, target: Tensor) -> Tensor:
+    """d mean (softmax - target)^2 / d logits: [S, b, C]."""
+    p = logits.mT.softmax(1)
+    up = (p - target.mT) * (2 / p[0].numel())
+    return (p * (up - (up * p).sum(1, keepdim=True))).mT
 
 
 class Learner:
@@ -183,7 +182,7 @@ class Learner:
         weights: Sequence[float] | None = None,
         unlabelled: Tensor | None = None,
     ) -> Tensor:
-        """Train on labelled sets, each weighted on its own; returns the last loss [S].
+        """Train on labelled sets, each weighted on its own; returns the last cross-entropy [S].
 
         unlabelled rows take part in the consistency term only.
         """
@@ -197,15 +196,16 @@ class Learner:
         optimizer = Optimizer(self.theta, how)
         loss = torch.zeros(len(self.theta[0]))
         for k, (x, y, w) in enumerate(batches):
-            if not how.consistency:
-                inputs, logits = trace(x, self.theta)
-                rows, slope = cross_entropy_slope(logits, y, w)
-                loss = rows.sum(1)
+            if how.consistency:
+                inputs, logits, slope = self._mean_teacher(x, y, w, how, k, draws)
             else:
-                inputs, loss, slope = self._mean_teacher(x, y, w, how, k, draws)
+                inputs, logits = trace(x, self.theta)
+                slope = cross_entropy_slope(logits, y, w)
             optimizer.step(backward(inputs, slope, self.theta))
             if how.consistency:
                 torch._foreach_lerp_(self.teacher, self.theta, 1 - min(1 - 1 / (k + 1), how.ema))
+            if k == how.steps - 1:
+                loss = cross_entropy(logits, y, w)
         return loss
 
     def _few(self, x: Tensor, how: Training) -> bool:
@@ -225,27 +225,27 @@ class Learner:
         a = torch.zeros_like(start)
         optimizer = Optimizer([a, *rest], how)
         loss = torch.zeros(len(x))
-        for _ in range(how.steps):
+        for k in range(how.steps):
             inputs, logits = trace(torch.baddbmm(start, gram, a).relu_(), rest)
-            rows, slope = cross_entropy_slope(logits, y, w)
-            loss = rows.sum(1)
+            slope = cross_entropy_slope(logits, y, w)
             slopes = output_slopes([gram, *inputs], slope, [a, *rest])
             grads = [layer_gradient(h, s) for h, s in zip(inputs, slopes[1:], strict=True)]
             optimizer.step([slopes[0], *grads])
+            if k == how.steps - 1:
+                loss = cross_entropy(logits, y, w)
         first[:, :-1] += torch.bmm(x.mT, a)
         first[:, -1:] += a.sum(1, keepdim=True)
         return loss
 
     def _mean_teacher(self, x, y, w, how: Training, k: int, draws: Draws):
-        """(inputs of every layer, loss [S], its derivative by the logits) of CE + w(k) gap."""
+        """(inputs of every layer, logits, d (CE + w(k) gap) / d logits)."""
         ramp = math.exp(-5 * (1 - min(1.0, (k + 1) / (0.3 * how.steps))) ** 2) if how.ramp else 1.0
         student, teacher = x, x
         if how.noise:
-            student = x + how.noise * draws.normal(*x.shape[1:])
-            teacher = x + how.noise * draws.normal(*x.shape[1:])
+            noise = draws.normal(2, *x.shape[1:])  # [S, 2, b, d]
+            student, teacher = torch.add(x[:, None], noise, alpha=how.noise).unbind(1)
         inputs, logits = trace(student, self.theta)
-        target = forward(teacher, self.teacher)[1].softmax(2)
-        rows, slope = cross_entropy_slope(logits, y, w)
-        gap, gap_slope = consistency_slope(logits, target)
-        weight = how.consistency * ramp
-        return inputs, rows.sum(1) + weight * gap, slope.add_(gap_slope, alpha=weight)
+        target = trace(teacher, self.teacher)[1].mT.softmax(1).mT
+        slope = cross_entropy_slope(logits, y, w)
+        gap = consistency_slope(logits, target)
+        return inputs, logits, slope.add_(gap, alpha=how.consistency * ramp)

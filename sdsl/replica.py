@@ -120,7 +120,8 @@ class Batches:
                 else torch.zeros_like(part, dtype=torch.long)
                 for start, part, rows in zip(starts, u, sets, strict=True)
             ]
-            self.index = torch.cat(index, 2)  # [S, steps, b]
+            index = torch.cat(index, 2) + self.X.shape[1] * torch.arange(len(self.X)).view(-1, 1, 1)
+            self.index = index.transpose(0, 1).flatten(1)  # [steps, S b], rows of X.flatten(0, 1)
             self.w = torch.cat([(f / batch)[:, None].expand(-1, batch) for f in filled], 1)
         else:
             self.w = torch.cat(
@@ -132,9 +133,14 @@ class Batches:
             )
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        for k in range(self.steps):
-            if self.batch:
-                index = self.index[:, k]
-                yield take(self.X, index), take(self.y, index), self.w
-            else:
-                yield self.X, self.y, self.w
+        if not self.batch:
+            yield from [(self.X, self.y, self.w)] * self.steps
+            return
+        S, b = self.w.shape
+        X, y = self.X.flatten(0, 1), self.y.flatten()  # views: whoever writes to y is heard
+        for index in self.index:
+            yield (
+                X.index_select(0, index).view(S, b, -1),
+                y.index_select(0, index).view(S, b),
+                self.w,
+            )

@@ -12,7 +12,16 @@ from torch import Tensor
 
 from sdsl.component import choice, number
 from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import Learner, Optimizer, Training, backward, cross_entropy_slope, forward, trace
+from sdsl.learner import (
+    Learner,
+    Optimizer,
+    Training,
+    backward,
+    cross_entropy,
+    cross_entropy_slope,
+    forward,
+    trace,
+)
 from sdsl.replica import Batches, Draws, Rows, take
 from sdsl.semantics import class_means, semantics
 from sdsl.trust import trust
@@ -95,9 +104,9 @@ class Robust(Labeler):
         """One gradient step on L_total; returns its terms. widths: of the sets in the batch."""
         x, target, w = batch
         inputs, logits = trace(x, learner.theta)
-        rows, slope = cross_entropy_slope(logits, target, w)
-        terms = {k: part.sum(1) for k, part in zip(TERMS, rows.split(widths, 1), strict=True)}
-        grads = backward(inputs, slope, learner.theta)
+        sets = zip(*(part.split(widths, 1) for part in (logits, target, w)), strict=True)
+        terms = {k: cross_entropy(*one) for k, one in zip(TERMS, sets, strict=True)}
+        grads = backward(inputs, cross_entropy_slope(logits, target, w), learner.theta)
         if self.label_semantics.active and self.semantics:
             inputs, logits = trace(X, learner.theta)
             U, size = class_means(inputs[-1], y, learner.classes)

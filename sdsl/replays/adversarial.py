@@ -17,6 +17,7 @@ from sdsl.learner import (
     Theta,
     Training,
     backward,
+    cross_entropy,
     cross_entropy_slope,
     forward,
     layer_gradient,
@@ -56,13 +57,13 @@ class Adversarial(Replay):
             p = k / self.steps  # progress within this t
             optimizer.how.lr = self.lr * annealed(p)
             inputs, logits = trace(x, learner.theta)
-            rows, slope = cross_entropy_slope(logits, y, w)
-            domain_loss, pull, grads = domain_gradient(inputs[-1], head)
+            slope = cross_entropy_slope(logits, y, w)
+            domain_logits, pull, grads = domain_gradient(inputs[-1], head)
             pull *= -self.strength * reversal(p)  # what helps the domain head hurts the features
             optimizer.step([*backward(inputs, slope, learner.theta, pull), *grads])
         return {
-            "loss_replay": rows.sum(1),
-            "loss_domain": domain_loss,
+            "loss_replay": cross_entropy(logits, y, w),
+            "loss_domain": cross_entropy(domain_logits, *domains(x)),
             "domain_acc": domain_accuracy(step.gold, target, learner, head),
         }
 
@@ -89,17 +90,21 @@ def domain_logit(f: Tensor, head: Theta) -> Tensor:
     return forward(f, head)[1][:, :, 0]
 
 
+def domains(x: Tensor) -> tuple[Tensor, Tensor]:
+    """(side, weight) of a batch's rows [S, 2b]: D, the first half, is 1 and X_t 0."""
+    side = (torch.arange(x.shape[1]) < x.shape[1] // 2).long()
+    return side.expand(x.shape[:2]), torch.full(x.shape[:2], 1 / x.shape[1])
+
+
 def domain_gradient(f: Tensor, head: Theta) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """BCE [S] of the domain logit, D in the first half of the rows and X_t in the second, and its
-    derivatives by the features [S, 2b, m] and by the head."""
+    """(logits, d BCE / d features [S, 2b, m], d BCE / d head) of the domain head on a batch."""
     inputs, logits = trace(f, head)
     logits[:, :, 1] = 0  # BCE(u) is the cross-entropy of (u, 0), X_t the first class, D the second
-    y = (torch.arange(f.shape[1]) < f.shape[1] // 2).long().expand(f.shape[:2])
-    rows, slope = cross_entropy_slope(logits, y, torch.full(f.shape[:2], 1 / f.shape[1]))
+    slope = cross_entropy_slope(logits, *domains(f))
     slope[:, :, 1] = 0  # the idle column
     slopes = output_slopes(inputs, slope, head)
     grads = [layer_gradient(h, s) for h, s in zip(inputs, slopes, strict=True)]
-    return rows.sum(1), torch.bmm(slopes[0], head[0][:, :-1].mT), grads
+    return logits, torch.bmm(slopes[0], head[0][:, :-1].mT), grads
 
 
 @torch.no_grad()

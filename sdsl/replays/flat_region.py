@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sdsl.component import choice, number
 from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Theta, backward, cross_entropy_slope, trace
+from sdsl.learner import Learner, Theta, backward, cross_entropy, cross_entropy_slope, trace
 from sdsl.replica import Batches, Rows
 from sdsl.trust import trust
 
@@ -46,36 +46,37 @@ class FlatRegion(Replay):
         kept = trust(self.trust, step, learner.classes)
         weights = [self.gold * kept, self.lookback, self.segment]
         velocity = [torch.zeros_like(p) for p in learner.theta]
-        before = after = torch.zeros(len(step.X))
-        for batch in Batches(sets, weights, self.steps, self.batch, step.draws):
-            point = learner.theta
-            if not self.no_xi:
-                xi, before = self.ascend(learner.theta, P, batch)
-                point = torch._foreach_add(learner.theta, xi)
-            after, G = slopes(point, batch)
+        loss = rise = torch.zeros(len(step.X))
+        for k, batch in enumerate(Batches(sets, weights, self.steps, self.batch, step.draws)):
+            point = learner.theta if self.no_xi else self.ascend(learner.theta, P, batch)
+            if k == self.steps - 1:
+                loss = loss_at(point, batch)
+                rise = loss - loss_at(learner.theta, batch)
+            G = slopes(point, batch)
             if not self.no_proj:
-                G = [g - p @ g for g, p in zip(G, P, strict=True)]
+                G = [torch.baddbmm(g, p, g, alpha=-1) for g, p in zip(G, P, strict=True)]
             torch._foreach_mul_(velocity, self.momentum)
             torch._foreach_add_(velocity, G)
             torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
-        rise = torch.zeros_like(after) if self.no_xi else after - before
         ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
-        return {"loss_replay": after, "loss_rise": rise, "gold_trust": kept} | ranks
+        return {"loss_replay": loss, "loss_rise": rise, "gold_trust": kept} | ranks
 
-    def ascend(self, theta: Theta, P: list[Tensor], batch) -> tuple[Theta, Tensor]:
-        """(xi, the loss at theta): the worst case nearby, within M."""
-        xi, before = [torch.zeros_like(p) for p in theta], None
+    def ascend(self, theta: Theta, P: list[Tensor], batch) -> Theta:
+        """theta + xi: the worst case nearby, within M."""
+        point = theta
         for _ in range(self.ascents):
-            loss, G = slopes(torch._foreach_add(theta, xi), batch)
-            before = loss if before is None else before
-            if not self.no_proj:
-                G = [p @ g for g, p in zip(G, P, strict=True)]
-            torch._foreach_add_(xi, G, alpha=self.eta1)
+            G = slopes(point, batch)
+            if self.no_proj:
+                point = torch._foreach_add(point, G, alpha=self.eta1)
+            else:
+                layers = zip(point, P, G, strict=True)
+                point = [torch.baddbmm(q, p, g, alpha=self.eta1) for q, p, g in layers]
         if self.xi_norm == "sam":
+            xi = torch._foreach_sub(point, theta)
             length = torch.stack([e.square().sum((1, 2)) for e in xi]).sum(0).sqrt()
             scale = (self.rho / length.clamp(min=1e-12)).view(-1, 1, 1)
-            xi = [e * scale for e in xi]
-        return xi, before
+            point = [p + e * scale for p, e in zip(theta, xi, strict=True)]
+        return point
 
     def projectors(self, step: Step) -> tuple[list[Tensor], list[Tensor]]:
         """P_M of every layer [S, in + 1, in + 1] and its rank [S], under the last parameters."""
@@ -96,12 +97,17 @@ class FlatRegion(Replay):
         return span(grams, self.energy, self.cap)
 
 
-def slopes(theta: Theta, batch) -> tuple[Tensor, list[Tensor]]:
-    """(the weighted cross-entropy of a batch [S], its gradient) at any parameters."""
+def slopes(theta: Theta, batch) -> list[Tensor]:
+    """The gradient of the weighted cross-entropy of a batch at any parameters."""
     x, y, w = batch
     inputs, logits = trace(x, theta)
-    rows, slope = cross_entropy_slope(logits, y, w)
-    return rows.sum(1), backward(inputs, slope, theta)
+    return backward(inputs, cross_entropy_slope(logits, y, w), theta)
+
+
+def loss_at(theta: Theta, batch) -> Tensor:
+    """That cross-entropy: [S]."""
+    x, y, w = batch
+    return cross_entropy(trace(x, theta)[1], y, w)
 
 
 def span(grams: list[Tensor], energy: float, cap: float) -> tuple[list[Tensor], list[Tensor]]:

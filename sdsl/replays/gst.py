@@ -10,7 +10,16 @@ import torch
 
 from sdsl.component import number
 from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Optimizer, Theta, Training, backward, cross_entropy_slope, trace
+from sdsl.learner import (
+    Learner,
+    Optimizer,
+    Theta,
+    Training,
+    backward,
+    cross_entropy,
+    cross_entropy_slope,
+    trace,
+)
 from sdsl.replica import Batches
 
 
@@ -32,13 +41,13 @@ class Gst(Replay):
                 inputs, theta = trace(x, learner.theta)[0], self.thinned(learner.theta)
                 inputs[-1] *= step.draws.uniform(*inputs[-1].shape[1:]) >= self.dropout
                 logits = torch.baddbmm(theta[-1][:, -1:], inputs[-1], theta[-1][:, :-1])
-                loss, slope = cross_entropy_slope(logits, y, w)
-                grads = backward(inputs, slope, theta)
+                loss = cross_entropy(logits, y, w)
+                grads = backward(inputs, cross_entropy_slope(logits, y, w), theta)
                 grads[-1][:, :-1] /= 1 - self.dropout
                 for g, layer in zip(grads, learner.theta, strict=True):
                     g[:, :-1] += 2 * self.l2 * layer[:, :-1]
             optimizer.step(grads)
-        return {"loss_replay": loss.sum(1), "kept": rows.count / step.X.shape[1]}
+        return {"loss_replay": loss, "kept": rows.count / step.X.shape[1]}
 
     def thinned(self, theta: Theta) -> Theta:
         """The head makes up for the units that dropout takes from it."""
