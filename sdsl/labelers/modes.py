@@ -1,0 +1,80 @@
+"""Several prototypes a class: the modes of the rows kept from t-1, moved on to X_t (Lloyd 1982).
+
+y(x) = c of the nearest u_{c,k};  u_{c,k} = mean of z over its rows;  z(x) = [x, f(x)].
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from sdsl.component import number
+from sdsl.contract import Labeler, Pseudo, Step
+from sdsl.learner import Learner, Training
+from sdsl.replica import Rows, take
+from sdsl.semantics import class_means
+from sdsl.trust import distance, trust
+
+WITHIN = 10  # Lloyd's steps that find a class's modes among its labelled rows
+
+
+@dataclass
+class Modes(Labeler):
+    modes: int = number(2, low=1)  # prototypes a class
+    rounds: int = number(5, low=0)  # Lloyd's steps on X_t
+    trust: float = number(0.0, low=0)  # power of what gold still holds for; 0: all of it
+    fit: Training = field(default_factory=Training)  # of f, on gold and lookback
+
+    @torch.no_grad()
+    def label(self, step: Step, learner: Learner) -> Pseudo:
+        kept = trust(self.trust, step, learner.classes)
+        learner.reset()
+        learner.fit(self.fit, [step.gold, step.lookback], step.draws, [kept, 2 - kept], step.X)
+        # f tells the classes apart as the last step knew them; x keeps apart what f, fitted to a
+        # hundred rows, folds together. Each in units of its spread in X_t.
+        units = spread(step.X), spread(learner.features(step.X))
+
+        def represent(x: Tensor) -> Tensor:
+            return torch.cat([x / units[0], learner.features(x) / units[1]], 2)
+
+        known = step.lookback if step.lookback.X.shape[1] else step.gold  # at t=1 nothing is kept
+        U, empty = modes(represent(known.X), known, learner.classes, self.modes)
+        z, barred = represent(step.X), empty[:, None]
+        U = lloyd(z, U, barred, torch.ones(z.shape[:2]), self.rounds)
+        y = nearest(z, U, barred) // self.modes
+        return Pseudo(y, Rows.full(step.X, y), {"gold_trust": kept})
+
+
+def spread(z: Tensor) -> Tensor:
+    """Root mean squared distance to the mean: [S, 1, 1]."""
+    far = (z - z.mean(1, keepdim=True)).square().sum(2)
+    return far.mean(1).sqrt().clamp(min=1e-9)[:, None, None]
+
+
+def modes(z: Tensor, rows: Rows, classes: int, k: int) -> tuple[Tensor, Tensor]:
+    """(k modes a class [S, C k, m], whether they are of a class without rows [S, C k])."""
+    own = rows.y[:, :, None] == torch.arange(classes)  # [S, n, C]
+    own = own & rows.mask[:, :, None]
+    far = distance(z, class_means(z, rows.y, classes, rows.mask)[0])  # [S, n, C]
+    found = []
+    for _ in range(k):  # each the farthest from those before it, the first from the mean
+        found.append(take(z, far.masked_fill(~own, -1).argmax(1)))  # [S, C, m]
+        to = distance(z, found[-1])
+        far = to if len(found) == 1 else torch.minimum(far, to)
+    U = torch.stack(found, 2).flatten(1, 2)
+    others = ~own.repeat_interleave(k, 2)  # a row belongs to the modes of its own class
+    U = lloyd(z, U, others, rows.mask.float(), WITHIN)
+    return U, ~own.any(1).repeat_interleave(k, 1)
+
+
+def lloyd(z: Tensor, U: Tensor, barred: Tensor, w: Tensor, rounds: int) -> Tensor:
+    """Each prototype to the mean of the rows nearest to it; one without rows stays."""
+    for _ in range(rounds):
+        mean, size = class_means(z, nearest(z, U, barred), U.shape[1], w)
+        U = torch.where(size > 0, mean, U)
+    return U
+
+
+def nearest(z: Tensor, U: Tensor, barred: Tensor) -> Tensor:
+    """The nearest prototype of every row, of those it may have: [S, n]."""
+    return distance(z, U).masked_fill(barred, torch.inf).argmin(2)
