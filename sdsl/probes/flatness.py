@@ -20,7 +20,7 @@ from sdsl.stream import Stream
 @dataclass
 class Flatness(Probe):
     bounds: list[float] = field(default_factory=lambda: [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3])
-    noise_draws: int = number(20, low=1)
+    noise_draws: int = number(10, low=1)
     rows: int = number(2000, low=1)  # test rows, evenly spread over the segments
 
     @torch.no_grad()
