@@ -14,7 +14,7 @@ from sdsl.replica import Draws, Rows
 SEEDS = (0, 1, 2, 3, 4)
 # Whole runs, evaluation included; at batch 64 every set of rows gives 64 to an update.
 RUNS = {
-    "whole run, PL-Conf, batch 64": ["method=pl_conf", "replay.fit.steps=100"],
+    "whole run, PL-Conf, batch 64": ["method=pl_conf", "replay.fit={steps: 100, batch: 64}"],
     "whole run, ours as shipped": ["method=ours"],
 }
 
