@@ -13,7 +13,7 @@ from sdsl.learner import Learner, Theta
 from sdsl.replica import Draws, Rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a step is itself only: what is known of it can be kept by it
 class Step:
     """All that may be seen at step t, scaled: gold D, the lookback D_{t-1}, the segment X_t."""
 

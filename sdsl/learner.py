@@ -28,6 +28,7 @@ class Training:
     consistency: float = number(0.0, low=0)  # weight of the mean-teacher term after ramp-up
     noise: float = number(0.1, low=0)  # sd of the Gaussian input noise of each branch
     ema: float = number(0.99, low=0, high=1)
+    decay: bool = False  # the rate falls to 0 in a straight line over the steps
     ramp: bool = True  # the term's weight grows over the first 30% of the steps
 
 
@@ -41,11 +42,12 @@ class Optimizer:
 
     @torch.no_grad()
     def step(self, grads: Sequence[Tensor]) -> None:
+        lr = self.how.lr * (1 - self.k / self.how.steps if self.how.decay else 1)
         self.k += 1
         if self.how.optimizer == "sgd":
             torch._foreach_mul_(self.m, self.how.momentum)
             torch._foreach_add_(self.m, grads)
-            torch._foreach_add_(self.theta, self.m, alpha=-self.how.lr)
+            torch._foreach_add_(self.theta, self.m, alpha=-lr)
             return
         b1, b2 = 0.9, 0.999
         torch._foreach_lerp_(self.m, grads, 1 - b1)
@@ -55,7 +57,7 @@ class Optimizer:
         # eps under the root, not beside it: MKL's root of a 0 takes ten times as long.
         root = torch._foreach_add(self.v, (1e-8 * unbias) ** 2)
         torch._foreach_sqrt_(root)
-        rate = self.how.lr * unbias / (1 - b1**self.k)
+        rate = lr * unbias / (1 - b1**self.k)
         torch._foreach_addcdiv_(self.theta, self.m, root, value=-rate)
 
 

@@ -8,6 +8,8 @@ even while gold's own pull keeps labels in agreement; agreement stays low where 
 places and overlap is back. A high power lets go before they cross, when a little gold decides.
 """
 
+from weakref import WeakKeyDictionary
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -18,28 +20,38 @@ from sdsl.replica import Rows, take
 QUERIES = 500  # rows of X_t that are asked for their neighbour; they stand in random order
 NEIGHBOURS = 5  # rows that vote on a gold row
 
+# Labeler and replay of a step ask the same; the answer goes when the step does.
+_known: WeakKeyDictionary[Step, Tensor] = WeakKeyDictionary()
+
 
 def trust(power: float, step: Step, classes: int) -> Tensor:
     """[S]; all of it at power 0, the paper's, and while no lookback could say otherwise."""
-    gold, kept = step.gold, step.lookback
-    if not power or not kept.X.shape[1]:
+    if not power or not step.lookback.X.shape[1]:
         return torch.ones(len(step.X))
+    if step not in _known:
+        _known[step] = holds(step, classes)
+    return _known[step] ** power
+
+
+def holds(step: Step, classes: int) -> Tensor:
+    """overlap^2 * agreement, agreement against gold's own: [S]."""
+    gold, kept = step.gold, step.lookback
     n = min(kept.X.shape[1], gold.X.shape[1])
     own = Rows(gold.X[:, :n], gold.y[:, :n], torch.minimum(gold.count, kept.count))
     itself = torch.eye(gold.X.shape[1], n, dtype=torch.bool)
     best = agreement(gold, own, classes, itself)
     # Gold that cannot teach itself (a row a class) is no yardstick.
     ratio = agreement(gold, kept, classes) / torch.where(best > 0, best, 1)
-    return (overlap(gold, step.X) ** 2 * ratio.clamp(0, 1)) ** power
+    return overlap(gold, step.X) ** 2 * ratio.clamp(0, 1)
 
 
 def overlap(gold: Rows, X: Tensor) -> Tensor:
     """Observed over expected share of neighbours in gold, at most 1: [S]."""
     n, asked = X.shape[1], X[:, :QUERIES]
     to_gold = distance(asked, gold.X).masked_fill(~gold.mask[:, None], torch.inf).amin(2)
-    own = torch.eye(asked.shape[1], n, dtype=torch.bool)
-    to_others = distance(asked, X).masked_fill(own, torch.inf).amin(2)
-    share = (to_gold < to_others).double().mean(1)
+    to_others = distance(asked, X)
+    to_others.diagonal(dim1=1, dim2=2).fill_(torch.inf)  # a row is no neighbour of its own
+    share = (to_gold < to_others.amin(2)).double().mean(1)
     expected = gold.count / (gold.count + n - 1)
     return (share / expected.clamp(min=1e-9)).clamp(max=1).float()
 

@@ -29,7 +29,8 @@ class Confidence(Labeler):
         chosen = take(p, best)
         rows = Rows(take(step.X, best), take(y, best), (chosen >= 0).sum(1))
         least = chosen.masked_fill(chosen < 0, torch.inf).amin(1)
-        return Pseudo(y, rows, {"loss_label": loss, "least_confidence": least})
+        fitted = {"loss_label": loss} if self.fit.steps else {}
+        return Pseudo(y, rows, {"least_confidence": least} | fitted)
 
 
 def rank_in_class(p: Tensor, y: Tensor, classes: int) -> Tensor:

@@ -54,7 +54,7 @@ class FlatRegion(Replay):
                 rise = loss - loss_at(learner.theta, batch)
             G = slopes(point, batch)
             if not self.no_proj:
-                G = [torch.baddbmm(g, p, g, alpha=-1) for g, p in zip(G, P, strict=True)]
+                G = [add_projected(g, p, g, -1) for g, p in zip(G, P, strict=True)]
             torch._foreach_mul_(velocity, self.momentum)
             torch._foreach_add_(velocity, G)
             torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
@@ -70,7 +70,7 @@ class FlatRegion(Replay):
                 point = torch._foreach_add(point, G, alpha=self.eta1)
             else:
                 layers = zip(point, P, G, strict=True)
-                point = [torch.baddbmm(q, p, g, alpha=self.eta1) for q, p, g in layers]
+                point = [add_projected(q, p, g, self.eta1) for q, p, g in layers]
         if self.xi_norm == "sam":
             xi = torch._foreach_sub(point, theta)
             length = torch.stack([e.square().sum((1, 2)) for e in xi]).sum(0).sqrt()
@@ -95,6 +95,13 @@ class FlatRegion(Replay):
             grams.append(seen.transpose(1, 2) @ seen)
             h = torch.baddbmm(layer[:, -1:], h, layer[:, :-1]).relu()
         return span(grams, self.energy, self.cap)
+
+
+def add_projected(base: Tensor, P: Tensor, g: Tensor, alpha: float) -> Tensor:
+    """base + alpha P g, all [S, in + 1, out]; P is symmetric, so few columns can go as few rows."""
+    if g.shape[2] < 16:
+        return torch.baddbmm(base.mT, g.mT, P, alpha=alpha).mT
+    return torch.baddbmm(base, P, g, alpha=alpha)
 
 
 def slopes(theta: Theta, batch) -> list[Tensor]:
