@@ -34,6 +34,15 @@ STREAMS = {
         for name in ("magic", "phoneme", "penbased")
     },
 }
+
+
+def trusted(overlap: float, agreement: float) -> str:
+    return " ".join(
+        f"{part}.trust={{overlap:{overlap},agreement:{agreement}}}"
+        for part in ("labeler", "replay")
+    )
+
+
 SHIPPED = "as shipped"
 VARIANTS = {
     SHIPPED: "",
@@ -42,10 +51,12 @@ VARIANTS = {
     "no flat region": "replay.no_xi=true replay.no_proj=true",
     "replay 200 steps": "replay.steps=200",
     "M a fifth of the width at most": "replay.cap=0.2",
-    "gold fully trusted": "labeler.trust=0 replay.trust=0",
-    "trust to the power 1": "labeler.trust=1 replay.trust=1",
-    "trust to the power 2": "labeler.trust=2 replay.trust=2",
-    "gold at 0.3 in replay": "replay.trust=0 replay.gold=0.3",
+    "gold fully trusted": trusted(0, 0),
+    "trust by overlap alone": trusted(6, 0),
+    "trust by agreement alone": trusted(0, 3),
+    "trust to the power 1": trusted(2, 1),
+    "trust to the power 2": trusted(4, 2),
+    "gold at 0.3 in replay": "replay.trust={overlap:0,agreement:0} replay.gold=0.3",
     "step 1 from step t-1's encoder": "labeler.origin=previous",
     "10 rounds": "labeler.rounds=10",
     "ILS off": "labeler.ils=off",

@@ -1,19 +1,21 @@
-"""How far gold still holds: trust = (overlap(D, X_t)^2 * agreement(D, D_{t-1}))^power, in [0, 1].
+"""How far gold still holds: trust = overlap(D, X_t)^a * agreement(D, D_{t-1})^b, in [0, 1].
 
 overlap: how often the nearest neighbour of a row of X_t is a gold row, against how often it would
 be if both had one distribution. agreement: Cohen's kappa of gold's labels with the vote of their
 nearest lookback rows, against that of gold's own rows, as many. Where nothing drifts both are near
 1, whatever the noise and the dimension. Overlap asks for no label, so it falls where classes move
 even while gold's own pull keeps labels in agreement; agreement stays low where classes have changed
-places and overlap is back. A high power lets go before they cross, when a little gold decides.
+places and overlap is back. High powers let go before they cross, when a little gold decides.
 """
 
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdsl.component import number
 from sdsl.contract import Step
 from sdsl.replica import Rows, take
 
@@ -21,20 +23,28 @@ QUERIES = 500  # rows of X_t that are asked for their neighbour; they stand in r
 NEIGHBOURS = 5  # rows that vote on a gold row
 
 # Labeler and replay of a step ask the same; the answer goes when the step does.
-_known: WeakKeyDictionary[Step, Tensor] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Step, tuple[Tensor, Tensor]] = WeakKeyDictionary()
 
 
-def trust(power: float, step: Step, classes: int) -> Tensor:
-    """[S]; all of it at power 0, the paper's, and while no lookback could say otherwise."""
-    if not power or not step.lookback.X.shape[1]:
-        return torch.ones(len(step.X))
-    if step not in _known:
-        _known[step] = holds(step, classes)
-    return _known[step] ** power
+@dataclass
+class Trust:
+    """The two powers; 0 and 0 is the paper's, gold weighs whole."""
+
+    overlap: float = number(0.0, low=0)
+    agreement: float = number(0.0, low=0)
+
+    def __call__(self, step: Step, classes: int) -> Tensor:
+        """[S]; all of it while no lookback could say otherwise."""
+        if not (self.overlap or self.agreement) or not step.lookback.X.shape[1]:
+            return torch.ones(len(step.X))
+        if step not in _known:
+            _known[step] = overlap(step.gold, step.X), relative_agreement(step, classes)
+        near, same = _known[step]
+        return near**self.overlap * same**self.agreement
 
 
-def holds(step: Step, classes: int) -> Tensor:
-    """overlap^2 * agreement, agreement against gold's own: [S]."""
+def relative_agreement(step: Step, classes: int) -> Tensor:
+    """Of gold with the lookback, against that of gold with its own rows, at most 1: [S]."""
     gold, kept = step.gold, step.lookback
     n = min(kept.X.shape[1], gold.X.shape[1])
     own = Rows(gold.X[:, :n], gold.y[:, :n], torch.minimum(gold.count, kept.count))
@@ -42,7 +52,7 @@ def holds(step: Step, classes: int) -> Tensor:
     best = agreement(gold, own, classes, itself)
     # Gold that cannot teach itself (a row a class) is no yardstick.
     ratio = agreement(gold, kept, classes) / torch.where(best > 0, best, 1)
-    return overlap(gold, step.X) ** 2 * ratio.clamp(0, 1)
+    return ratio.clamp(0, 1)
 
 
 def overlap(gold: Rows, X: Tensor) -> Tensor:

@@ -101,23 +101,28 @@ def test_slope_of_the_consistency_term_is_autograds():
     torch.testing.assert_close(consistency_slope(logits.detach(), target), expected)
 
 
+@pytest.mark.parametrize("decay", [False, True], ids=["constant", "falling"])
 @pytest.mark.parametrize("name", ["sgd", "adam"])
-def test_optimizer_is_torchs(name):
+def test_optimizer_is_torchs(name, decay):
+    steps = 6
     ours = [torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(k)) for k in range(2)]
     theirs = [p.clone().requires_grad_() for p in ours]
-    how = Training(optimizer=name, lr=0.03, momentum=0.8)
+    how = Training(steps, optimizer=name, lr=0.03, momentum=0.8, decay=decay)
     optimizer = Optimizer(ours, how)
     reference = (
         torch.optim.SGD(theirs, lr=0.03, momentum=0.8)
         if name == "sgd"
         else torch.optim.Adam(theirs, lr=0.03)
     )
-    for k in range(6):
+    share = (lambda k: 1 - k / steps) if decay else (lambda k: 1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(reference, share)
+    for k in range(steps):
         grads = [torch.randn(p.shape, generator=torch.Generator().manual_seed(k)) for p in ours]
         optimizer.step(grads)
         for p, g in zip(theirs, grads, strict=True):
             p.grad = g.clone()
         reference.step()
+        schedule.step()
     torch.testing.assert_close(ours, [p.detach() for p in theirs])
 
 

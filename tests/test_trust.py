@@ -1,13 +1,16 @@
 """Trust in gold: against loops, and on streams that stay, move away and change places."""
 
+import gc
+
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import cohen_kappa_score
 
+from sdsl import trust
 from sdsl.contract import Step
 from sdsl.replica import Draws, Rows
-from sdsl.trust import agreement, overlap, trust
+from sdsl.trust import Trust, agreement, overlap
 
 SEEDS = (0, 1)
 
@@ -21,8 +24,12 @@ def two_classes(n: int, name: str, turn: float = 0.0, noise: int = 0) -> Rows:
     return Rows.full(centre + Draws(SEEDS, name).normal(n, 2 + noise), y)
 
 
+def step(gold: Rows, kept: Rows, now: Rows) -> Step:
+    return Step(2, gold, kept, now.X, [], Draws(SEEDS, "batches"))
+
+
 def trusted(gold: Rows, kept: Rows, now: Rows, power: float = 3) -> torch.Tensor:
-    return trust(power, Step(2, gold, kept, now.X, [], Draws(SEEDS, "batches")), 2)
+    return Trust(2 * power, power)(step(gold, kept, now), 2)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +58,19 @@ def test_one_gold_row_a_class_is_no_yardstick_for_itself():
     gold, now = two_classes(2, "gold"), two_classes(2, "now")
     assert (trusted(gold, two_classes(40, "kept"), now, 1) == overlap(gold, now.X) ** 2).all()
     assert trusted(gold, two_classes(40, "kept", 1), now).tolist() == [0, 0]
+
+
+def test_a_step_is_asked_once_and_forgotten_with_what_it_held(monkeypatch):
+    asked = []
+    monkeypatch.setattr(trust, "overlap", lambda *a: asked.append(a) or overlap(*a))
+    now = step(two_classes(30, "gold"), two_classes(20, "kept", 0.2), two_classes(40, "now", 0.2))
+    both, apart = Trust(2, 3)(now, 2), (Trust(2, 0)(now, 2), Trust(0, 3)(now, 2))
+    torch.testing.assert_close(both, apart[0] * apart[1])
+    assert len(asked) == 1
+    known = len(trust._known)
+    del now
+    gc.collect()
+    assert len(trust._known) == known - 1
 
 
 def slow_kappa(D, y, L, z, barred=False) -> float:

@@ -13,7 +13,7 @@ from sdsl.contract import Labeler, Pseudo, Step
 from sdsl.learner import Learner, Training
 from sdsl.replica import Rows, take
 from sdsl.semantics import class_means
-from sdsl.trust import distance, trust
+from sdsl.trust import Trust, distance
 
 WITHIN = 10  # Lloyd's steps that find a class's modes among its labelled rows
 
@@ -22,12 +22,12 @@ WITHIN = 10  # Lloyd's steps that find a class's modes among its labelled rows
 class Modes(Labeler):
     modes: int = number(2, low=1)  # prototypes a class
     rounds: int = number(5, low=0)  # Lloyd's steps on X_t
-    trust: float = number(0.0, low=0)  # power of what gold still holds for; 0: all of it
+    trust: Trust = field(default_factory=Trust)  # how gold's weight falls
     fit: Training = field(default_factory=Training)  # of f, on gold and lookback
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        kept = trust(self.trust, step, learner.classes)
+        kept = self.trust(step, learner.classes)
         learner.reset()
         learner.fit(self.fit, [step.gold, step.lookback], step.draws, [kept, 2 - kept], step.X)
         # f tells the classes apart as the last step knew them; x keeps apart what f, fitted to a

@@ -24,7 +24,7 @@ from sdsl.learner import (
 )
 from sdsl.replica import Batches, Draws, Rows, take
 from sdsl.semantics import class_means, semantics
-from sdsl.trust import trust
+from sdsl.trust import Trust
 
 TERMS = ("loss_gold", "loss_lookback", "loss_pseudo")
 
@@ -36,7 +36,7 @@ class Robust(Labeler):
     origin: str = choice("fresh", "previous")  # what step 1 starts from
     rounds: int = number(10, low=1)
     tolerance: float = number(0.001, low=0, high=1)  # converged: a smaller share of labels changed
-    trust: float = number(0.0, low=0)  # power of what gold still holds for; 0: the paper's
+    trust: Trust = field(default_factory=Trust)  # how gold's weight falls
     gold: float = number(1.0, low=0)  # the weight of each term of L
     lookback: float = number(1.0, low=0)
     pseudo: float = number(1.0, low=0)
@@ -52,7 +52,7 @@ class Robust(Labeler):
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        kept = trust(self.trust, step, learner.classes)
+        kept = self.trust(step, learner.classes)
         # What gold loses the lookback gains: the supervised terms weigh the same at every step.
         weights = [self.gold * kept, self.lookback + self.gold * (1 - kept)]
         if self.origin == "fresh":

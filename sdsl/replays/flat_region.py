@@ -4,7 +4,7 @@ xi <- xi + eta1 P_M grad L(theta + xi);  theta <- theta - eta2 (I - P_M) grad L(
 M spanned, layer by layer, by what the previous model's layers see of gold and lookback.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from sdsl.component import choice, number
 from sdsl.contract import Pseudo, Replay, Step
 from sdsl.learner import Learner, Theta, backward, cross_entropy, cross_entropy_slope, trace
 from sdsl.replica import Batches, Rows
-from sdsl.trust import trust
+from sdsl.trust import Trust
 
 
 @dataclass
@@ -32,7 +32,7 @@ class FlatRegion(Replay):
     no_proj: bool = False
     xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
     rho: float = number(0.05, low=0)
-    trust: float = number(0.0, low=0)  # power of what gold still holds for; 0: the paper's
+    trust: Trust = field(default_factory=Trust)  # how gold's weight falls
     gold: float = number(1.0, low=0)  # the weight of each set's mean loss
     lookback: float = number(1.0, low=0)
     segment: float = number(1.0, low=0)
@@ -43,7 +43,7 @@ class FlatRegion(Replay):
         if self.origin == "previous":
             learner.load(step.theta)
         sets = [step.gold, step.lookback, pseudo.rows]
-        kept = trust(self.trust, step, learner.classes)
+        kept = self.trust(step, learner.classes)
         weights = [self.gold * kept, self.lookback, self.segment]
         velocity = [torch.zeros_like(p) for p in learner.theta]
         loss = rise = torch.zeros(len(step.X))

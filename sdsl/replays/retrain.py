@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from sdsl.component import choice, number
 from sdsl.contract import Pseudo, Replay, Step
 from sdsl.learner import Learner, Training
-from sdsl.trust import trust
+from sdsl.trust import Trust
 
 
 @dataclass
 class Retrain(Replay):
     fit: Training = field(default_factory=Training)
     origin: str = choice("generation", "previous", "fresh")  # the parameters replay starts from
-    trust: float = number(0.0, low=0)  # power of what gold still holds for; 0: weighs whole
+    trust: Trust = field(default_factory=Trust)  # how gold's weight falls
     gold: float = number(1.0, low=0)  # weight of D
     lookback: float = number(1.0, low=0)  # weight of the rows kept from t-1
     segment: float = number(1.0, low=0)  # weight of the newly labelled rows
@@ -25,7 +25,7 @@ class Retrain(Replay):
         sets = [step.gold, step.lookback, pseudo.rows]
         given = [self.gold, self.lookback, self.segment]
         used = [k for k in range(3) if given[k] or k == 2]  # what weighs nothing costs nothing
-        gold = self.gold * trust(self.trust, step, learner.classes)
+        gold = self.gold * self.trust(step, learner.classes)
         weights = [gold, self.lookback, self.segment]
         loss = learner.fit(
             self.fit,

@@ -12,6 +12,7 @@ from sdsl.labelers.robust import Robust, assign, prototypes, soft_prototypes
 from sdsl.learner import Learner, Training, forward
 from sdsl.metrics import lasting_swap
 from sdsl.replica import Draws, Rows
+from sdsl.trust import Trust
 
 SEEDS, C, M = (3, 4), 3, 5
 
@@ -250,7 +251,7 @@ def test_what_gold_loses_in_trust_the_lookback_gains():
     for power, weights in ((1, (0.7, 0.8)), (0, (0.0, 0.7 + 0.8))):
         now, learner = step(drift=0.0), Learner((2, M, C), SEEDS)
         gold = Rows(now.gold.X, (now.gold.y + 1) % C, now.gold.count)
-        how = labeler("off", trust=power)
+        how = labeler("off", trust=Trust(2 * power, power))
         how.gold, how.lookback = weights
         swapped = replace(now, gold=gold)
         how.start(gold, learner, swapped.draws)

@@ -12,6 +12,7 @@ from sdsl.learner import Learner, Training
 from sdsl.replays.flat_region import FlatRegion, loss_at, slopes
 from sdsl.replays.retrain import Retrain
 from sdsl.replica import Batches, Draws, Rows
+from sdsl.trust import Trust
 
 SEEDS, SIZES = (3, 4), (4, 7, 6, 3)
 WEIGHTS = {"gold": 0.5, "lookback": 0.8, "segment": 1.2}
@@ -148,7 +149,7 @@ def test_gold_weighs_as_far_as_the_lookback_agrees(plain, now):
         how.replay(step, segment(step), learner)
         return learner.copy()
 
-    distrusted, unweighed, whole = end(trust=3), end(gold=1e-30), end(trust=0)
+    distrusted, unweighed, whole = end(trust=Trust(6, 3)), end(gold=1e-30), end()
     for a, b, c in zip(distrusted, unweighed, whole, strict=True):
         torch.testing.assert_close(a, b)
         assert not torch.allclose(a, c)
