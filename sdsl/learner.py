@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.component import choice, number
@@ -31,6 +32,10 @@ class Training:
     decay: bool = False  # the rate falls to 0 in a straight line over the steps
     ramp: bool = True  # the term's weight grows over the first 30% of the steps
 
+    def rate(self, k: int) -> float:
+        """The learning rate of step k = 0, 1, ..."""
+        return self.lr * (1 - k / self.steps if self.decay else 1)
+
 
 class Optimizer:
     """SGD with momentum or Adam as plain tensor code: elementwise, so blind to the replica axis."""
@@ -42,7 +47,7 @@ class Optimizer:
 
     @torch.no_grad()
     def step(self, grads: Sequence[Tensor]) -> None:
-        lr = self.how.lr * (1 - self.k / self.how.steps if self.how.decay else 1)
+        lr = self.how.rate(self.k)
         self.k += 1
         if self.how.optimizer == "sgd":
             torch._foreach_mul_(self.m, self.how.momentum)
@@ -188,15 +193,16 @@ class Learner:
 
         unlabelled rows take part in the consistency term only.
         """
+        if not how.steps:
+            return torch.zeros(len(self.theta[0]))
         weights = [1.0] * len(sets) if weights is None else list(weights)
         if how.consistency and unlabelled is not None:
             y = torch.zeros(unlabelled.shape[:2], dtype=torch.long)
             sets, weights = [*sets, Rows.full(unlabelled, y)], [*weights, 0.0]
         batches = Batches(sets, weights, how.steps, how.batch, draws)
-        if not how.batch and not how.consistency and self._few(batches.X, how):
-            return self._fit_in_span(how, batches.X, batches.y, batches.w)
+        if not (how.batch or how.consistency) and how.optimizer == "sgd":
+            return self._fit_whole(how, batches.X, batches.y, batches.w)
         optimizer = Optimizer(self.theta, how)
-        loss = torch.zeros(len(self.theta[0]))
         for k, (x, y, w) in enumerate(batches):
             if how.consistency:
                 inputs, logits, slope = self._mean_teacher(x, y, w, how, k, draws)
@@ -206,38 +212,41 @@ class Learner:
             optimizer.step(backward(inputs, slope, self.theta))
             if how.consistency:
                 torch._foreach_lerp_(self.teacher, self.theta, 1 - min(1 - 1 / (k + 1), how.ema))
-            if k == how.steps - 1:
-                loss = cross_entropy(logits, y, w)
-        return loss
+        return cross_entropy(logits, y, w)
 
-    def _few(self, x: Tensor, how: Training) -> bool:
-        """Whether `_fit_in_span` can take these full-batch steps, and takes them faster."""
-        return how.optimizer == "sgd" and len(self.theta) > 1 and x.shape[1] < x.shape[2]
+    def _fit_whole(self, how: Training, x: Tensor, y: Tensor, w: Tensor) -> Tensor:
+        """Full-batch SGD, small networks (RECORD's) at less than half the cost.
 
-    def _fit_in_span(self, how: Training, x: Tensor, y: Tensor, w: Tensor) -> Tensor:
-        """Full-batch SGD where rows are few and features many (RECORD on Spam), in fewer products.
-
-        Every gradient of the first layer is [x 1]^T slope, so the layer is W_0 + [x 1]^T a, where
-        a [S, b, out] takes the steps with gradient `slope`. What a step needs of it is
-        [x 1] W = [x 1] W_0 + ([x 1] [x 1]^T) a.
+        Every step sees the same rows, so the inputs [h 1] are laid out once, the 1 for the bias,
+        and a layer's momentum takes its gradient in one product: m <- momentum m + [h 1]^T slope.
+        Few rows of many features (RECORD on Spam) move the first layer W within their span alone:
+        with [x 1]^T = Q R, a step on W is a step on Q^T W that sees the rows R^T.
         """
-        first, *rest = self.theta
-        gram = torch.bmm(x, x.mT) + 1
-        start = torch.baddbmm(first[:, -1:], x, first[:, :-1])
-        a = torch.zeros_like(start)
-        optimizer = Optimizer([a, *rest], how)
-        loss = torch.zeros(len(x))
+        seen, theta = F.pad(x, (0, 1), value=1.0), list(self.theta)
+        few = seen.shape[1] < seen.shape[2]
+        if few:
+            Q, R = torch.linalg.qr(seen.mT)
+            seen, theta[0] = R.mT.contiguous(), torch.bmm(Q.mT, theta[0])
+            before = theta[0].clone()
+        inputs = [seen, *(x.new_ones(*y.shape, p.shape[2] + 1) for p in theta[:-1])]
+        m = [torch.zeros_like(p) for p in theta]
+        w_class = w[:, None]  # classes lie in rows here: [S, C, b]
+        target = w.new_zeros(len(w), self.classes, w.shape[1]).scatter_(1, y[:, None], w_class)
         for k in range(how.steps):
-            inputs, logits = trace(torch.baddbmm(start, gram, a).relu_(), rest)
-            slope = cross_entropy_slope(logits, y, w)
-            slopes = output_slopes([gram, *inputs], slope, [a, *rest])
-            grads = [layer_gradient(h, s) for h, s in zip(inputs, slopes[1:], strict=True)]
-            optimizer.step([slopes[0], *grads])
-            if k == how.steps - 1:
-                loss = cross_entropy(logits, y, w)
-        first[:, :-1] += torch.bmm(x.mT, a)
-        first[:, -1:] += a.sum(1, keepdim=True)
-        return loss
+            for h, layer, out in zip(inputs, theta, inputs[1:], strict=False):
+                torch.clamp(torch.bmm(h, layer), min=0, out=out[:, :, :-1])
+            logits = torch.bmm(theta[-1].mT, inputs[-1].mT)
+            slope = (logits.softmax(1) * w_class).sub_(target)
+            m[-1].mT.baddbmm_(slope, inputs[-1], beta=how.momentum)
+            slope = slope.mT
+            for i in reversed(range(len(theta) - 1)):
+                slope = torch.bmm(slope, theta[i + 1][:, :-1].mT)
+                slope = torch.ops.aten.threshold_backward(slope, inputs[i + 1][:, :, :-1], 0)
+                m[i].baddbmm_(inputs[i].mT, slope, beta=how.momentum)
+            torch._foreach_add_(theta, m, alpha=-how.rate(k))
+        if few:
+            self.theta[0].baddbmm_(Q, theta[0] - before)
+        return cross_entropy(logits.mT, y, w)
 
     def _mean_teacher(self, x, y, w, how: Training, k: int, draws: Draws):
         """(inputs of every layer, logits, d (CE + w(k) gap) / d logits)."""

@@ -176,14 +176,16 @@ def mean_teacher_by_autograd(learner: Learner, rows: Rows, X, how: Training):
     return [p.detach() for p in student], [p.detach() for p in teacher]
 
 
-@pytest.mark.parametrize("hidden", [(7,), (6, 5)])
-def test_a_full_batch_of_fewer_rows_than_features_takes_the_same_steps(hidden):
-    """They are taken in the rows' span: the parameters are those of plain descent."""
+@pytest.mark.parametrize("decay", [False, True], ids=["constant", "falling"])
+@pytest.mark.parametrize("hidden", [(), (7,), (6, 5)])
+@pytest.mark.parametrize("d", [4, 40], ids=["many rows", "fewer rows than features"])
+def test_a_full_batch_takes_the_steps_of_plain_descent(d, hidden, decay):
+    """Also where few rows are taken in their span."""
     g = torch.Generator().manual_seed(1)
-    x, y = torch.randn(S, N, 40, generator=g), torch.randint(0, 3, (S, N), generator=g)
+    x, y = torch.randn(S, N, d, generator=g), torch.randint(0, 3, (S, N), generator=g)
     rows = Rows(x, y, torch.tensor([N, N - 3]))  # one replica ends in padding
-    how = Training(steps=30, batch=0, lr=0.05)
-    learner, plain = (Learner((40, *hidden, 3), [3, 4]) for _ in range(2))
+    how = Training(steps=30, batch=0, lr=0.05, decay=decay)
+    learner, plain = (Learner((d, *hidden, 3), [3, 4]) for _ in range(2))
     loss = learner.fit(how, [rows], Draws([3, 4], "batches"))
     optimizer = Optimizer(plain.theta, how)
     w = rows.mask / rows.count[:, None]
@@ -195,12 +197,24 @@ def test_a_full_batch_of_fewer_rows_than_features_takes_the_same_steps(hidden):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_a_full_batch_of_fewer_rows_than_features_has_the_same_bits_fused():
+@pytest.mark.parametrize(
+    ("n", "sizes"),
+    [
+        (33, (90, 139, 3)),  # fewer rows than features
+        (100, (2, 6, 2)),  # RECORD's, on four of the eight
+        (100, (20, 33, 2)),
+        (100, (36, 63, 6)),
+        (100, (64, 111, 10)),
+        (97, (5, 11, 7, 3)),
+    ],
+)
+def test_a_full_batch_has_the_same_bits_fused(n, sizes):
     g = torch.Generator().manual_seed(1)
-    x, y = torch.randn(5, 33, 90, generator=g), torch.randint(0, 3, (5, 33), generator=g)
+    x = torch.randn(5, n, sizes[0], generator=g)
+    y = torch.randint(0, sizes[-1], (5, n), generator=g)
 
     def fit(seeds: list[int]) -> list[torch.Tensor]:
-        learner = Learner((90, 139, 3), seeds)
+        learner = Learner(sizes, seeds)
         learner.fit(Training(steps=20, batch=0), [Rows.full(x[seeds], y[seeds])], Draws(seeds, "b"))
         return learner.theta
 
