@@ -18,7 +18,7 @@ from sdsl.metrics import best_relabelling
 from sdsl.replica import Draws, Rows
 from sdsl.stream import Scaler, Stream
 
-CHUNK = 2048  # test rows a forward pass: activations stay in cache; fixed, so bits do not hang on S
+CHUNK = 512  # test rows a forward pass: activations stay in cache; fixed, so bits do not hang on S
 
 
 @dataclass
