@@ -220,32 +220,40 @@ class Learner:
         Every step sees the same rows, so the inputs [h 1] are laid out once, the 1 for the bias,
         and a layer's momentum takes its gradient in one product: m <- momentum m + [h 1]^T slope.
         Few rows of many features (RECORD on Spam) move the first layer W within their span alone:
-        with [x 1]^T = Q R, a step on W is a step on Q^T W that sees the rows R^T.
+        W = W_0 + [x 1]^T a, and a takes steps along `slope` itself, which saves that product.
         """
         seen, theta = F.pad(x, (0, 1), value=1.0), list(self.theta)
-        few = seen.shape[1] < seen.shape[2]
+        few = len(theta) > 1 and seen.shape[1] < seen.shape[2]
         if few:
-            Q, R = torch.linalg.qr(seen.mT)
-            seen, theta[0] = R.mT.contiguous(), torch.bmm(Q.mT, theta[0])
-            before = theta[0].clone()
-        inputs = [seen, *(x.new_ones(*y.shape, p.shape[2] + 1) for p in theta[:-1])]
-        m = [torch.zeros_like(p) for p in theta]
-        w_class = w[:, None]  # classes lie in rows here: [S, C, b]
+            start, gram = torch.bmm(seen, theta[0]), torch.bmm(seen, seen.mT)
+            theta[0] = torch.zeros_like(start)
+        inputs = [
+            gram if few else seen,
+            *(x.new_ones(*y.shape, p.shape[2] + 1) for p in theta[:-1]),
+        ]
+        free = [*theta[:-1], theta[-1].mT]  # classes lie in rows here: [S, C, b]
+        m = [torch.zeros(p.shape) for p in free]
+        w_class = w[:, None]
         target = w.new_zeros(len(w), self.classes, w.shape[1]).scatter_(1, y[:, None], w_class)
         for k in range(how.steps):
-            for h, layer, out in zip(inputs, theta, inputs[1:], strict=False):
-                torch.clamp(torch.bmm(h, layer), min=0, out=out[:, :, :-1])
+            for i, layer in enumerate(theta[:-1]):
+                h = torch.bmm(inputs[i], layer)
+                h = h.add_(start) if few and i == 0 else h
+                torch.clamp(h, min=0, out=inputs[i + 1][:, :, :-1])
             logits = torch.bmm(theta[-1].mT, inputs[-1].mT)
             slope = (logits.softmax(1) * w_class).sub_(target)
-            m[-1].mT.baddbmm_(slope, inputs[-1], beta=how.momentum)
+            m[-1].baddbmm_(slope, inputs[-1], beta=how.momentum)
             slope = slope.mT
             for i in reversed(range(len(theta) - 1)):
                 slope = torch.bmm(slope, theta[i + 1][:, :-1].mT)
                 slope = torch.ops.aten.threshold_backward(slope, inputs[i + 1][:, :, :-1], 0)
-                m[i].baddbmm_(inputs[i].mT, slope, beta=how.momentum)
-            torch._foreach_add_(theta, m, alpha=-how.rate(k))
+                if few and i == 0:
+                    m[i].mul_(how.momentum).add_(slope)
+                else:
+                    m[i].baddbmm_(inputs[i].mT, slope, beta=how.momentum)
+            torch._foreach_add_(free, m, alpha=-how.rate(k))
         if few:
-            self.theta[0].baddbmm_(Q, theta[0] - before)
+            self.theta[0].baddbmm_(seen.mT, theta[0])
         return cross_entropy(logits.mT, y, w)
 
     def _mean_teacher(self, x, y, w, how: Training, k: int, draws: Draws):

@@ -107,7 +107,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a variant: Acc_t by stream, the mean, its gain over "as shipped" and that gain's
-    standard error over the streams. A variant takes the shipped value's place at 2 of them."""
+    standard error over the streams. At 2 of those a variant is tried with more seeds."""
     table = rows.pivot(index="variant", columns="stream", values="acc_t")
     table = table.loc[rows["variant"].unique(), rows["stream"].unique()]
     gain = table - table.loc[SHIPPED]
