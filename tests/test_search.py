@@ -32,6 +32,18 @@ def test_gain_and_its_error_over_the_streams():
     assert table.loc["as shipped", ["gain", "se"]].tolist() == [0, 0]
 
 
+def test_readme_has_what_the_committed_search_found():
+    table = search.compared(pd.read_csv(support.ROOT / "outputs" / "paper" / "search.csv"))
+    assert list(table.index) == list(search.VARIANTS)
+    lines = (support.ROOT / "README.md").read_text().splitlines()
+    for variant, found in table.iterrows():
+        line = next(line for line in lines if line.startswith(f"| {variant} |"))
+        cells = [
+            float(cell.replace("−", "-") or 0) for cell in line.replace(" ", "").split("|")[2:-1]
+        ]
+        assert cells == pytest.approx(found.tolist(), abs=0.0051), variant
+
+
 def test_an_unknown_variant_is_refused_with_the_known_ones(capsys):
     with pytest.raises(SystemExit):
         search.main(["no such thing"])
