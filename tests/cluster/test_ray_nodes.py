@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from cli import SERIAL, call, runs
@@ -74,15 +76,17 @@ def until(condition, node: Node) -> None:
 
 
 @pytest.fixture
-def two_nodes(tmp_path_factory):
-    folder, nodes = tmp_path_factory.mktemp("ray"), []
-    try:
-        nodes.append(Node(folder))
-        nodes.append(Node(folder, nodes[0].address))
-        yield nodes
-    finally:
-        for node in reversed(nodes):
-            node.kill()
+def two_nodes():
+    nodes = []
+    # A socket's path holds 107 bytes, and Ray's own part takes 60: pytest's folders are too deep.
+    with TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        try:
+            nodes.append(Node(Path(folder)))
+            nodes.append(Node(Path(folder), nodes[0].address))
+            yield nodes
+        finally:
+            for node in reversed(nodes):
+                node.kill()
 
 
 def test_a_node_that_dies(here, two_nodes, empty_store, tmp_path_factory, capfd):
