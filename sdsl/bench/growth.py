@@ -41,7 +41,9 @@ def measure(tiny: bool, out: Path) -> list[Row]:
         rows.append(Row(f"{axis}, CPU ms a segment", ms, raw=found))
         rows.append(Row(f"{axis}, peak MB over the imports", mb))
         if axis == "T":
-            late = found[f"{values[-1]}, thinned R"]["late"]
+            # A clock that changes its pace in mid-run looks like growth: the median of three runs.
+            runs = [case(base | {axis: values[-1]}, THIN)["late"] for _ in range(2)]
+            late = statistics.median([found[f"{values[-1]}, thinned R"]["late"], *runs])
             name = f"a segment late in T={values[-1]} against one early, R thinned"
             rows.append(Row(name, f"{late:.2f}", "flat: 0.8 to 1.25", 0.8 <= late <= 1.25))
     return rows

@@ -1,10 +1,12 @@
 """Interleaved repetitions and their medians: what runs side by side meets the same noise.
 
-cpu is time.process_time, which a busy machine hardly moves; wall is what a person waits.
+cpu is time.process_time and that of ended children, which a busy machine hardly moves; wall is
+what a person waits.
 """
 
 import os
 import platform
+import resource
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -26,12 +28,17 @@ class Stopwatch:
     """with Stopwatch() as watch: ...; then watch.cost."""
 
     def __enter__(self) -> "Stopwatch":
-        self.start = time.process_time(), time.perf_counter()
+        self.start = cpu_seconds(), time.perf_counter()
         return self
 
     def __exit__(self, *error) -> None:
         cpu, wall = self.start
-        self.cost = Cost(time.process_time() - cpu, time.perf_counter() - wall)
+        self.cost = Cost(cpu_seconds() - cpu, time.perf_counter() - wall)
+
+
+def cpu_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def median(costs: list[Cost]) -> Cost:
@@ -42,14 +49,17 @@ def median(costs: list[Cost]) -> Cost:
 
 
 def compare(contenders: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Cost]:
-    """Each contender once a round, in turn; the first round warms up and does not count."""
+    """Each contender once a round, in turn; the first round warms up and does not count.
+
+    With no repeats it is all there is: that it works, and no more.
+    """
     costs: dict[str, list[Cost]] = {name: [] for name in contenders}
     for _ in range(repeats + 1):
         for name, run in contenders.items():
             with Stopwatch() as watch:
                 run()
             costs[name].append(watch.cost)
-    return {name: median(found[1:]) for name, found in costs.items()}
+    return {name: median(found[1:] or found) for name, found in costs.items()}
 
 
 def machine() -> dict[str, str]:
