@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import support
 
 from sdsl.bench import __main__ as bench
 from sdsl.bench import data, fuse, growth, loop, peers, results, shares, store, timing
@@ -66,6 +67,15 @@ def test_saved_results_become_one_markdown_table(tmp_path):
     assert "| fuse | size | 5 MB |  |  |" in text
     assert "load 0.1 to 2.5" in text
     assert json.loads((tmp_path / "fuse.json").read_text())["machine"]["cpu"]
+
+
+def test_readme_has_the_table_of_the_committed_results():
+    """All of one version, without uncommitted changes."""
+    folder = support.ROOT / "outputs" / "paper" / "bench"
+    saved = [json.loads((folder / f"{part}.json").read_text()) for part in bench.PARTS]
+    assert len({one["machine"]["git_sha"] for one in saved}) == 1
+    assert {one["machine"]["dirty"] for one in saved} == {"false"}
+    assert results.markdown(folder, bench.PARTS) in (support.ROOT / "README.md").read_text()
 
 
 def test_an_unknown_part_is_refused(capsys):
