@@ -18,6 +18,10 @@ def test_a_part_measures(part, tmp_path):
     json.dumps([row.raw for row in rows])
 
 
+def test_fusing_keeps_the_bits():
+    assert fuse.updates(5, 1)[0].raw["same_bits"]
+
+
 def test_absent_peers_are_skipped_with_the_command_that_installs_them(tmp_path):
     rows = {row.what.partition(",")[0]: row for row in peers.measure(True, tmp_path)}
     for name in peers.PEERS:
