@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from mlflow import MlflowClient
 
-from sdsl.store import store_uri
+from sdsl.tracking.client import store_uri
 
 METHODS = {path.stem for path in Path("conf/method").glob("*.yaml")}
 DATASETS = {path.stem for path in Path("conf/dataset").glob("*.yaml")}

@@ -8,7 +8,11 @@ from pathlib import Path
 import hydra
 from omegaconf import OmegaConf
 
-from sdsl import choices, interrupt, job, overrides, plugins, refusals
+from sdsl import interrupt
+from sdsl.config import help as choices
+from sdsl.config import refusals
+from sdsl.config import seeds as overrides
+from sdsl.launch import job, plugins
 
 
 def home() -> Path:

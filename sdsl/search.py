@@ -15,8 +15,8 @@ from joblib import Parallel, delayed
 from rich.progress import track
 
 from sdsl import experiment
-from sdsl.bench.streams import config
-from sdsl.metrics import summarise
+from sdsl.config.compose import config
+from sdsl.core.metrics import summarise
 
 SEEDS = (10, 11)
 PATH = "dataset=dev/path dataset.segment_size=400 dataset.test_size=120"  # all of its 99 segments

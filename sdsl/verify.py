@@ -29,8 +29,9 @@ def verify(run_id: str, uri: str | None = None) -> Verdict:
     """Rerun a logged run from its stored config."""
     from mlflow.exceptions import MlflowException
 
-    from sdsl import experiment, identity, provenance
-    from sdsl.store import PatientClient, store_uri
+    from sdsl import experiment
+    from sdsl.tracking import identity, provenance
+    from sdsl.tracking.client import PatientClient, store_uri
 
     if not re.fullmatch(r"[0-9a-f]{32}", run_id):
         raise UserError(f"'{run_id}' is not a run id: expected 32 hexadecimal digits, from the UI.")

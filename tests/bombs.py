@@ -6,7 +6,7 @@ from pathlib import Path
 from cli import TINY, call, runs
 from mlflow import MlflowClient
 
-from sdsl.store import store_uri
+from sdsl.tracking.client import store_uri
 
 CODE = """
 import os, resource, signal

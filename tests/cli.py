@@ -5,7 +5,7 @@ import sys
 from mlflow import MlflowClient
 
 from sdsl import run
-from sdsl.store import store_uri
+from sdsl.tracking.client import store_uri
 
 TINY = ("method=st", "dataset=twonorm", "stream.max_segments=2", "learner.pretrain.steps=5")
 SERIAL = "hydra.launcher.n_jobs=1"

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory) -> Path:
     """A new mlflow.db, made once: MLflow takes seconds to make one."""
-    from sdsl.store import PatientClient, store_uri
+    from sdsl.tracking.client import PatientClient, store_uri
 
     file = tmp_path_factory.mktemp("store") / "mlflow.db"
     PatientClient(store_uri(f"sqlite:///{file}"))

@@ -10,7 +10,7 @@ import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from sdsl.table import Table
+from sdsl.core.table import Table
 
 torch.set_num_threads(1)  # as a run does
 

@@ -10,14 +10,15 @@ import pytest
 import support
 import torch
 
-from sdsl import engine, experiment
-from sdsl.component import find
-from sdsl.contract import Labeler
+from sdsl import experiment
+from sdsl.config.registry import find
+from sdsl.core import engine
+from sdsl.core.contract import Labeler
+from sdsl.core.learner import Learner
+from sdsl.core.lookback import Lookback
+from sdsl.core.stream import Stream
 from sdsl.errors import UserError
 from sdsl.labelers import static_bound
-from sdsl.learner import Learner
-from sdsl.lookback import Lookback
-from sdsl.stream import Stream
 
 every_method = pytest.mark.parametrize("method", support.METHODS)
 

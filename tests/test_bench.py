@@ -6,7 +6,8 @@ import pytest
 import support
 
 from sdsl.bench import __main__ as bench
-from sdsl.bench import data, fuse, growth, loop, peers, results, shares, store, timing
+from sdsl.bench import data, fuse, growth, loop, peers, shares, store, timing
+from sdsl.bench import rows as results
 
 
 @pytest.mark.parametrize("part", [fuse, loop, growth, store], ids=lambda module: module.__name__)

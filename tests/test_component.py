@@ -7,8 +7,10 @@ import pytest
 import support
 
 from sdsl import experiment
-from sdsl.component import build, choice, find, make, number, suggest
-from sdsl.contract import Labeler, Replay
+from sdsl.config.build import build, suggest
+from sdsl.config.registry import find, make
+from sdsl.core.contract import Labeler, Replay
+from sdsl.core.fields import choice, number
 from sdsl.errors import UserError
 from sdsl.labelers.confidence import Confidence
 

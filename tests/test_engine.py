@@ -7,15 +7,17 @@ import pytest
 import support
 import torch
 
-from sdsl import engine
-from sdsl.contract import Labeler, Pseudo, Replay
-from sdsl.engine import EvalConfig, first_scaler
+from sdsl.core import engine
+from sdsl.core.contract import Labeler, Pseudo, Replay
+from sdsl.core.engine import first_scaler
+from sdsl.core.evaluation import EvalConfig
+from sdsl.core.learner import Learner
+from sdsl.core.lookback import Lookback
+from sdsl.core.replica import Rows
+from sdsl.core.stream import Stream, StreamConfig
+from sdsl.core.training import Training
 from sdsl.labelers.none import NoLabels
-from sdsl.learner import Learner, Training
-from sdsl.lookback import Lookback
 from sdsl.replays.none import NoReplay
-from sdsl.replica import Rows
-from sdsl.stream import Stream, StreamConfig
 
 SEEDS, T, TEST = (0, 1), 6, 11
 DATA = support.blobs(rows=30 * (T + 1), classes=3, drift=2.0, spread=1.0)

@@ -14,7 +14,8 @@ from bombs import explode
 from cli import SERIAL, call, runs, status
 from support import config
 
-from sdsl import launcher, provenance
+from sdsl.launch import local as launcher
+from sdsl.tracking import provenance
 
 ROOT = Path(__file__).parents[1]
 SWEEP = (

@@ -7,10 +7,8 @@ import pytest
 import support
 import torch
 
-from sdsl.learner import (
-    Learner,
-    Optimizer,
-    Training,
+from sdsl.core.learner import Learner
+from sdsl.core.network import (
     backward,
     consistency_slope,
     cross_entropy,
@@ -19,7 +17,8 @@ from sdsl.learner import (
     gradients,
     trace,
 )
-from sdsl.replica import Draws, Rows
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.training import Optimizer, Training
 
 S, N, SIZES = 2, 9, (4, 6, 5, 3)
 

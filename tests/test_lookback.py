@@ -4,9 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from sdsl.learner import Learner
-from sdsl.lookback import Lookback
-from sdsl.replica import Draws, Rows
+from sdsl.core.learner import Learner
+from sdsl.core.lookback import Lookback
+from sdsl.core.replica import Draws, Rows
 
 SEEDS = (0, 1)
 SELECT = ["stratified", "random", "nearest"]

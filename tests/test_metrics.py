@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import support
 
-from sdsl.metrics import best_relabelling, curves, lasting_swap, summarise
+from sdsl.core.metrics import best_relabelling, curves, lasting_swap, summarise
 
 nan = np.nan
 R = np.array(

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from sdsl.mmd import MMD, mmd_gradient, pair_weights
+from sdsl.algorithms.mmd import MMD, mmd_gradient, pair_weights
 
 
 def plain(x: np.ndarray, y: np.ndarray) -> float:

@@ -3,8 +3,8 @@
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from sdsl.config.seeds import rewrite, split
 from sdsl.errors import UserError
-from sdsl.overrides import rewrite, split
 
 
 @pytest.mark.parametrize(

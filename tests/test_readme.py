@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli import SERIAL, TINY, call, runs
 
-from sdsl import job
+from sdsl.launch import job
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
@@ -63,7 +63,7 @@ def test_every_run_command_is_accepted(lab, monkeypatch, words):
         return job.Report(config["method"]["name"], "d", "g", [], 0, "data", "own", "sqlite:///x")
 
     monkeypatch.setattr(job, "run", accept)
-    monkeypatch.setattr("sdsl.progress.summary", lambda reports: None)
+    monkeypatch.setattr("sdsl.launch.screen.summary", lambda reports: None)
     sweep = "-m" in words or any(word.startswith("+sweeps") for word in words)
     assert call(*words, *([SERIAL] if sweep else [])) == 0
     assert seen or "--cfg" in words

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sdsl.replica import Batches, Draws, Rows, derive, take
+from sdsl.core.replica import Batches, Draws, Rows, derive, take
 
 
 def rows(counts=(3, 1), n=4, d=2) -> Rows:

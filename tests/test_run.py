@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from cli import SERIAL, TINY, call, runs, status
 
-from sdsl import choices, job
+from sdsl.config import help as choices
+from sdsl.launch import job
 
 SWEEP = """# A sweep of a test.
 # @package _global_
@@ -30,7 +31,7 @@ def jobs(here, monkeypatch) -> list:
         return job.Report(config["method"]["name"], "d", "g", [], 0, "data", "own", "sqlite:///x")
 
     monkeypatch.setattr(job, "run", record)
-    monkeypatch.setattr("sdsl.progress.summary", lambda reports: None)
+    monkeypatch.setattr("sdsl.launch.screen.summary", lambda reports: None)
     return seen
 
 

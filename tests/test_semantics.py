@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from sdsl.replica import Rows
-from sdsl.semantics import Gram, Off, Project, class_means, label_projector, semantics
+from sdsl.algorithms.semantics import Gram, Off, Project, class_means, label_projector, semantics
+from sdsl.core.replica import Rows
 
 S, C, M = 2, 5, 7
 

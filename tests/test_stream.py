@@ -7,15 +7,16 @@ import pytest
 import support
 import torch
 
-from sdsl import engine
-from sdsl.contract import Pseudo
+from sdsl.core import engine
+from sdsl.core.contract import Pseudo
+from sdsl.core.learner import Learner
+from sdsl.core.lookback import Lookback
+from sdsl.core.replica import Rows
+from sdsl.core.stream import Scaler, Stream, StreamConfig
+from sdsl.core.training import Training
 from sdsl.errors import UserError
 from sdsl.labelers.none import NoLabels
-from sdsl.learner import Learner, Training
-from sdsl.lookback import Lookback
 from sdsl.replays.none import NoReplay
-from sdsl.replica import Rows
-from sdsl.stream import Scaler, Stream, StreamConfig
 
 SIZE, TEST, SEEDS = 30, 9, (0, 1, 2)
 ALL = (SIZE - TEST,) * len(SEEDS)  # every unlabelled row of each replica

@@ -12,10 +12,14 @@ from mlflow.exceptions import MlflowException
 from PIL import Image
 from support import config
 
-from sdsl import artifacts, engine, experiment, identity, provenance, store, tracking
+from sdsl import experiment
 from sdsl.bench.store import sizes
-from sdsl.metrics import summarise
-from sdsl.tracking import Ledger
+from sdsl.core import engine
+from sdsl.core.metrics import summarise
+from sdsl.tracking import artifacts, identity, provenance
+from sdsl.tracking import client as store
+from sdsl.tracking import ledger as tracking
+from sdsl.tracking.ledger import Ledger
 
 
 def artifact(run, name: str):
@@ -255,7 +259,12 @@ def test_identity_is_config_data_seed_and_code():
 
 def test_code_that_counts_and_code_that_does_not():
     files = identity.code_files(config("method=st"))
-    assert {"sdsl.engine", "sdsl.learner", "sdsl.metrics", "sdsl.labelers.none"} < files.keys()
+    assert {
+        "sdsl.core.engine",
+        "sdsl.core.learner",
+        "sdsl.core.metrics",
+        "sdsl.labelers.none",
+    } < files.keys()
     outside = {"tracking", "store", "job", "run", "launcher", "progress", "labelers.oracle"}
     assert not {f"sdsl.{name}" for name in outside} & files.keys()
     assert not any(name.startswith("sdsl.datasets") for name in files)

@@ -7,10 +7,10 @@ import pytest
 import torch
 from sklearn.metrics import cohen_kappa_score
 
-from sdsl import trust
-from sdsl.contract import Step
-from sdsl.replica import Draws, Rows
-from sdsl.trust import Trust, agreement, overlap
+from sdsl.algorithms import trust
+from sdsl.algorithms.trust import Trust, agreement, overlap
+from sdsl.core.contract import Step
+from sdsl.core.replica import Draws, Rows
 
 SEEDS = (0, 1)
 

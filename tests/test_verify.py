@@ -6,7 +6,7 @@ from cli import TINY, call, runs
 from mlflow import MlflowClient
 
 from sdsl.errors import UserError
-from sdsl.store import store_uri
+from sdsl.tracking.client import store_uri
 from sdsl.verify import main, verify
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sdsl.bench import results, timing
+from sdsl.bench import rows as results
+from sdsl.bench import timing
 from sdsl.errors import UserError
 
 PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start"]

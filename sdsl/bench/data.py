@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from sdsl.bench.results import Row
+from sdsl.bench.rows import Row
 
 SECONDS, MEGABYTES = 15, 1500
 SEEDS = (0, 1, 2, 3, 4)
@@ -42,9 +42,9 @@ def worker(cache: str, count: int | None) -> dict:
     from omegaconf import OmegaConf
 
     from sdsl import datasets
-    from sdsl.component import build
+    from sdsl.config.build import build
+    from sdsl.core.stream import Stream, StreamConfig
     from sdsl.datasets.__main__ import conf_folder
-    from sdsl.stream import Stream, StreamConfig
 
     sections = [OmegaConf.to_container(OmegaConf.load(p)) for p in conf_folder().glob("*.yaml")]
     sections = sorted(sections, key=lambda s: s["name"], reverse=True)[:count]

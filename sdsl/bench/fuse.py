@@ -10,11 +10,12 @@ from pathlib import Path
 import torch
 
 from sdsl import experiment
-from sdsl.bench.results import Row
+from sdsl.bench.rows import Row
 from sdsl.bench.streams import drifting, on
 from sdsl.bench.timing import Cost, compare
-from sdsl.learner import Learner, Training
-from sdsl.replica import Draws, Rows
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.training import Training
 
 SEEDS = (0, 1, 2, 3, 4)
 LARGE = 1000  # the side of a product that shows what the core can do

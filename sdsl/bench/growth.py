@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from sdsl import experiment
-from sdsl.bench.results import Row
+from sdsl.bench.rows import Row
 from sdsl.bench.streams import drifting, on
 
 BASE = {"T": 100, "d": 2, "rows": 200, "S": 1}

@@ -6,11 +6,12 @@ import torch
 from torch import nn
 
 from sdsl.bench.fuse import one_thread
-from sdsl.bench.results import Row
+from sdsl.bench.rows import Row
 from sdsl.bench.streams import drifting
 from sdsl.bench.timing import compare
-from sdsl.learner import Learner, Training
-from sdsl.replica import Draws, Rows
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.training import Training
 
 BATCH = 64
 

@@ -17,15 +17,15 @@ from unittest.mock import patch
 
 import numpy as np
 
-from sdsl import job
-from sdsl.bench.results import Row
+from sdsl.bench.rows import Row
 from sdsl.bench.streams import drifting, on
 from sdsl.bench.timing import Cost, Stopwatch, median
-from sdsl.component import build
-from sdsl.engine import first_scaler
+from sdsl.config.build import build
+from sdsl.core.engine import first_scaler
+from sdsl.core.stream import Stream, StreamConfig
 from sdsl.errors import UserError
-from sdsl.progress import Quiet
-from sdsl.stream import Stream, StreamConfig
+from sdsl.launch import job
+from sdsl.launch.screen import Quiet
 
 PEERS = {"Avalanche 0.6.0": "avalanche", "CapyMOA 0.15.1": "capymoa"}
 # Without their own requirements: torch stays the one we measure, and no CUDA comes along.

@@ -15,7 +15,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from unittest.mock import patch
 
-from sdsl.bench.results import Row
+from sdsl.bench.rows import Row
 
 RUNS = {
     "ours, ug_2c_2d, one seed": ["method=ours"],
@@ -26,14 +26,14 @@ TINY = ["stream.max_segments=2", "learner.pretrain.steps=5"]
 PARTS = {
     "data": ["sdsl.experiment.load", "sdsl.experiment.digest", "sdsl.experiment.Stream"],
     "eigh/SVD": ["torch.linalg.eigh", "torch.linalg.svd"],
-    "artifacts": ["sdsl.artifacts.write"],
+    "artifacts": ["sdsl.tracking.artifacts.write"],
     "MLflow": [
-        "sdsl.tracking.Ledger.__init__",
-        "sdsl.tracking.Ledger.finished",
-        "sdsl.tracking.Ledger._group_run",
-        "sdsl.tracking.Ledger._create_run",
-        "sdsl.tracking.Ledger.log",
-        "sdsl.tracking.Ledger._update",
+        "sdsl.tracking.ledger.Ledger.__init__",
+        "sdsl.tracking.ledger.Ledger.finished",
+        "sdsl.tracking.ledger.Ledger._group_run",
+        "sdsl.tracking.ledger.Ledger._create_run",
+        "sdsl.tracking.ledger.Ledger.log",
+        "sdsl.tracking.ledger.Ledger._update",
     ],
 }
 NAMES = {"train": "training", "label": "labelling", "eval": "evaluation"}
@@ -91,14 +91,17 @@ def worker(jobs: list[list[str]]) -> dict[str, float]:
     shares = Shares()
     shares.seconds["imports"] = time.process_time()  # Python itself and this file
     with shares("Hydra"):
-        from sdsl.bench.streams import config
+        from sdsl.config.compose import config
 
         composed = [config(*overrides) for overrides in jobs]
     with shares("imports"):
         import torch  # noqa: F401
 
-        from sdsl import artifacts, engine, experiment, job, tracking  # noqa: F401
-        from sdsl.progress import Quiet
+        from sdsl import experiment  # noqa: F401
+        from sdsl.core import engine  # noqa: F401
+        from sdsl.launch import job  # noqa: F401
+        from sdsl.launch.screen import Quiet
+        from sdsl.tracking import artifacts  # noqa: F401
 
     class Clock:
         """The engine's clock, in CPU time and with what is timed inside taken off."""
@@ -109,7 +112,7 @@ def worker(jobs: list[list[str]]) -> dict[str, float]:
             return shares(NAMES[part])
 
     with ExitStack() as patches:
-        patches.enter_context(patch("sdsl.engine.Clock", Clock))
+        patches.enter_context(patch("sdsl.core.engine.Clock", Clock))
         for part, targets in PARTS.items():
             for target in targets:
                 patches.enter_context(patch(target, shares.timed(part, resolve_name(target))))

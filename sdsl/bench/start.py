@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from sdsl.bench.results import Row
+from sdsl.bench.rows import Row
 from sdsl.bench.timing import Cost, median
 
 TICK = os.sysconf("SC_CLK_TCK")

@@ -6,7 +6,7 @@ The units of README's "What 100,000 runs would need": ST, whose training is noth
 import tempfile
 from pathlib import Path
 
-from sdsl.bench.results import Row
+from sdsl.bench.rows import Row
 from sdsl.bench.shares import apart
 
 SEEDS, TOGETHER = 24, 12

@@ -8,8 +8,8 @@ import numpy as np
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from sdsl.run import home
-from sdsl.table import Table
+from sdsl.config.compose import home
+from sdsl.core.table import Table
 
 
 def config(*overrides: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sdsl import provenance
+from sdsl.tracking import provenance
 
 
 @dataclass(frozen=True)

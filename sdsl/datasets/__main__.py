@@ -10,10 +10,10 @@ from omegaconf import OmegaConf
 from rich.console import Console
 from rich.table import Table as Grid
 
+from sdsl.core.table import Table
 from sdsl.datasets import load
 from sdsl.datasets.pictures import picture
 from sdsl.errors import UserError
-from sdsl.table import Table
 
 COLUMNS = ("rows", "features", "classes", "segments", "T", "unlabelled/test", "order")
 
@@ -34,7 +34,7 @@ def main() -> int:
     return 0
 
 
-def show(data: Mapping, out: Path, console: Console) -> None:
+def show(data: DataConfig, out: Path, console: Console) -> None:
     """Prints the table of all eight and saves a picture of each."""
     grid = Grid(title="The eight streams", title_justify="left")
     for name in ("dataset", *COLUMNS, "source", "standing", "SHA-256"):

@@ -5,15 +5,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sdsl.core.table import Table
+from sdsl.config.schema import DataConfig
 from sdsl.datasets.orders import order
 from sdsl.datasets.sources import KINDS, Raw
 from sdsl.errors import UserError
-from sdsl.table import Table
 
 log = logging.getLogger(__name__)
 
 
-def load(dataset: Mapping, data: Mapping) -> Table:
+def load(dataset: Mapping, data: DataConfig) -> Table:
     """The first of `dataset.sources` that has the data; what was used is logged, never silent."""
     raw, source = _first_source(dataset, data)
     if dataset["order"] == "chronological" and not source.get("time_ordered"):
@@ -33,12 +34,11 @@ def load(dataset: Mapping, data: Mapping) -> Table:
         standing=raw.standing,
         sha256=raw.sha256,
     )
-    _check_stream(table, dataset)
     log.info("data %s: %s, %s, SHA-256 %s", table.name, table.source, table.standing, table.sha256)
     return table
 
 
-def _first_source(dataset: Mapping, data: Mapping) -> tuple[Raw, Mapping]:
+def _first_source(dataset: Mapping, data: DataConfig) -> tuple[Raw, Mapping]:
     for source in dataset["sources"]:
         settings = {**dataset, **source}
         if source["kind"] not in KINDS:
@@ -52,31 +52,3 @@ def _first_source(dataset: Mapping, data: Mapping) -> tuple[Raw, Mapping]:
         f"{dataset['name']}: none of its sources has the data. Put the file into data.root "
         "(or SDSL_DATA) or set data.download=true."
     )
-
-
-def _check_stream(table: Table, dataset: Mapping) -> None:
-    """What every method needs: two classes, two segments, and each class in the gold segment."""
-    size, test = dataset["segment_size"], dataset["test_size"]
-    if not 0 < test < size:
-        raise UserError(
-            f"{table.name}: dataset.test_size={test} must be above 0 and below "
-            f"dataset.segment_size={size}."
-        )
-    if len(table.classes) < 2:
-        raise UserError(
-            f"{table.name} ({table.source}): one class only ({table.classes[0]!r}); expected at "
-            "least two. Is dataset.label the right column?"
-        )
-    if len(table.y) < 2 * size:
-        raise UserError(
-            f"{table.name} ({table.source}): {len(table.y)} rows are fewer than two segments of "
-            f"{size}: one gives the gold set, the others the stream. Lower dataset.segment_size."
-        )
-    absent = sorted(set(range(len(table.classes))) - set(table.y[:size].tolist()))
-    if absent:
-        names = ", ".join(table.classes[c] for c in absent[:10])
-        raise UserError(
-            f"{table.name} ({table.source}): no row of class {names} among the first {size} rows, "
-            "which give the gold set; a class without a gold label can never be predicted. Raise "
-            "dataset.segment_size or choose another dataset.order."
-        )

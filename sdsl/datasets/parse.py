@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from sdsl.datasets.delimited import Text, open_text, read_text
 from sdsl.datasets.files import Content, checked_zip
-from sdsl.datasets.text import Text, open_text, read_text
 from sdsl.errors import UserError
 
 

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
 
-from sdsl.table import Table
+from sdsl.core.table import Table
 
 TIMES = 5
 SHOWN = 400  # rows a panel; more would hide where the classes overlap

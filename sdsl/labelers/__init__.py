@@ -1,1 +1,1 @@
-"""Generation: one labeler a file, named like its YAML in conf/labeler/."""
+"""Generation: one labeler per file, named like its YAML in conf/labeler/."""

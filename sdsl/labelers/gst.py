@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import torch
 
-from sdsl.component import number
-from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import Learner
-from sdsl.replica import Rows
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Rows
 
 
 @dataclass
 class Gst(Labeler):
-    drop: float = number(0.1, low=0, high=1)  # share of the segment, the least confident first
+    drop: float = number(low=0, high=1)  # share of the segment, the least confident first
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
         p = learner.probabilities(step.X)  # [S, n, C]

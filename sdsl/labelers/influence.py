@@ -1,32 +1,34 @@
 """RECORD (Guo et al., KDD 2020): pseudo-label, detect shift, restore a buffer by influence.
 
 A class's rows, by confidence: in_c (overlap) | out_c (shifted). IF(x), x in in_c, on the loss over
-out_c ranks what enters the class's first-in first-out queue (sdsl/influence.py has the equation).
+out_c ranks what enters the class's first-in first-out queue (sdsl/algorithms/influence_function.py has the equation).
 """
 
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from sdsl.component import number
-from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.influence import influence, logistic
-from sdsl.learner import Learner, Training
-from sdsl.replica import Rows
+from sdsl.algorithms.influence_function import influence, logistic
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.network import layer_sizes
+from sdsl.core.replica import Rows
+from sdsl.core.training import Training
 
 
 @dataclass
 class Influence(Labeler):
-    size: int = number(100, low=1)  # B, shared evenly by the classes' queues
-    cut: float = number(0.6, low=0, high=1)  # only in the released code: rows below it are ignored
-    strength: float = number(0.1, low=0)  # C = strength / n of the logistic problem
-    code_parity: bool = False  # the released code's s(+y th.x) for the training gradient
-    keep_gold: bool = False  # D stays outside the queues and is never evicted (SDSL's privilege)
-    refit: bool = True  # a fresh network labels X_t; false: the learner, as replay left it
-    hidden: list[int] | None = None  # of that network, 0: int(1.5 (d + C)); null: the learner's
-    fit: Training = field(default_factory=Training)
+    size: int = number(low=1)  # B, shared evenly by the classes' queues
+    cut: float = number(low=0, high=1)  # only in the released code: rows below it are ignored
+    strength: float = number(low=0)  # C = strength / n of the logistic problem
+    code_parity: bool  # the released code's s(+y th.x) for the training gradient
+    keep_gold: bool  # D stays outside the queues and is never evicted (SDSL's privilege)
+    refit: bool  # a fresh network labels X_t; false: the learner, as replay left it
+    hidden: list[int] | None  # of that network, 0: int(1.5 (d + C)); null: the learner's
+    fit: Training
 
     long_memory = True
 
@@ -52,8 +54,7 @@ class Influence(Labeler):
         """A mean teacher trained from scratch on the stored set, X_t unlabelled."""
         own = copy(learner)  # shares the initialisation generators, not the parameters
         if self.hidden is not None:
-            d, C = learner.sizes[0], learner.classes
-            own.sizes = (d, *(h or int(1.5 * (d + C)) for h in self.hidden), C)
+            own.sizes = layer_sizes(learner.sizes[0], self.hidden, learner.classes)
         own.reset()
         # RECORD divides the mean squared gap by C once more.
         how = replace(self.fit, consistency=self.fit.consistency / learner.classes)

@@ -3,27 +3,29 @@
 y(x) = c of the nearest u_{c,k};  u_{c,k} = mean of z over its rows;  z(x) = [x, f(x)].
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from sdsl.component import number
-from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import Learner, Training
-from sdsl.replica import Rows, take
-from sdsl.semantics import class_means
-from sdsl.trust import Trust, distance
+from sdsl.algorithms.clustering import distance, lloyd
+from sdsl.algorithms.semantics import class_means
+from sdsl.algorithms.trust import Trust
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Rows, take
+from sdsl.core.training import Training
 
 WITHIN = 10  # Lloyd's steps that find a class's modes among its labelled rows
 
 
 @dataclass
 class Modes(Labeler):
-    modes: int = number(2, low=1)  # prototypes a class
-    rounds: int = number(5, low=0)  # Lloyd's steps on X_t
-    trust: Trust = field(default_factory=Trust)  # how gold's weight falls
-    fit: Training = field(default_factory=Training)  # of f, on gold and lookback
+    modes: int = number(low=1)  # prototypes a class
+    rounds: int = number(low=0)  # Lloyd's steps on X_t
+    trust: Trust  # how gold's weight falls
+    fit: Training  # of f, on gold and lookback
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
@@ -40,7 +42,7 @@ class Modes(Labeler):
         known = step.lookback if step.lookback.X.shape[1] else step.gold  # at t=1 nothing is kept
         U, empty = modes(represent(known.X), known, learner.classes, self.modes)
         z, barred = represent(step.X), empty[:, None]
-        U = lloyd(z, U, barred, torch.ones(z.shape[:2]), self.rounds)
+        U = moved(z, U, barred, torch.ones(z.shape[:2]), self.rounds)
         y = nearest(z, U, barred) // self.modes
         return Pseudo(y, Rows.full(step.X, y), {"gold_trust": kept})
 
@@ -63,16 +65,18 @@ def modes(z: Tensor, rows: Rows, classes: int, k: int) -> tuple[Tensor, Tensor]:
         far = to if len(found) == 1 else torch.minimum(far, to)
     U = torch.stack(found, 2).flatten(1, 2)
     others = ~own.repeat_interleave(k, 2)  # a row belongs to the modes of its own class
-    U = lloyd(z, U, others, rows.mask.float(), WITHIN)
+    U = moved(z, U, others, rows.mask.float(), WITHIN)
     return U, ~own.any(1).repeat_interleave(k, 1)
 
 
-def lloyd(z: Tensor, U: Tensor, barred: Tensor, w: Tensor, rounds: int) -> Tensor:
+def moved(z: Tensor, U: Tensor, barred: Tensor, w: Tensor, rounds: int) -> Tensor:
     """Each prototype to the mean of the rows nearest to it; one without rows stays."""
-    for _ in range(rounds):
-        mean, size = class_means(z, nearest(z, U, barred), U.shape[1], w)
-        U = torch.where(size > 0, mean, U)
-    return U
+
+    def update(near: Tensor, U: Tensor) -> Tensor:
+        mean, size = class_means(z, near, U.shape[1], w)
+        return torch.where(size > 0, mean, U)
+
+    return lloyd(U, lambda U: nearest(z, U, barred), update, rounds)
 
 
 def nearest(z: Tensor, U: Tensor, barred: Tensor) -> Tensor:

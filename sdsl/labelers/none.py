@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import Learner
-from sdsl.replica import Rows
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Rows
 
 
 @dataclass

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import torch
 
-from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import Learner
-from sdsl.replica import Rows
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Rows
 
 
 @dataclass
 class Oracle(Labeler):
-    keep_all: bool = True  # JT keeps every segment; false: X_t alone, the short lookback's oracle
+    keep_all: bool  # JT keeps every segment; false: X_t alone, the short lookback's oracle
 
     privileged = True
 

@@ -4,46 +4,39 @@ u_c = sum p_c(x) f(x) / sum p_c(x);  y = argmin_c 1 - cos(f(x), u_c);  u_c = mea
 repeated to convergence while L = CE(D) + CE(D_{t-1}) + CE(X_t, y) + R(U) updates the encoder.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdsl.component import choice, number
-from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import (
-    Learner,
-    Optimizer,
-    Training,
-    backward,
-    cross_entropy,
-    cross_entropy_slope,
-    forward,
-    trace,
-)
-from sdsl.replica import Batches, Draws, Rows, take
-from sdsl.semantics import class_means, semantics
-from sdsl.trust import Trust
+from sdsl.algorithms.semantics import class_means, semantics
+from sdsl.algorithms.trust import Trust
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.fields import choice, number
+from sdsl.core.learner import Learner
+from sdsl.core.network import backward, cross_entropy, cross_entropy_slope, forward, trace
+from sdsl.core.replica import Batch, Batches, Draws, Rows, take
+from sdsl.core.training import Adam, Sgd, Training
 
 TERMS = ("loss_gold", "loss_lookback", "loss_pseudo")
 
 
 @dataclass
 class Robust(Labeler):
-    fit: Training = field(default_factory=Training)  # step 1, on gold and lookback
-    feedback: Training = field(default_factory=Training)  # a round's gradient steps on L
+    fit: Training  # step 1, on gold and lookback
+    feedback: Training  # a round's gradient steps on L
     origin: str = choice("fresh", "previous")  # what step 1 starts from
-    rounds: int = number(10, low=1)
-    tolerance: float = number(0.001, low=0, high=1)  # converged: a smaller share of labels changed
-    trust: Trust = field(default_factory=Trust)  # how gold's weight falls
-    gold: float = number(1.0, low=0)  # the weight of each term of L
-    lookback: float = number(1.0, low=0)
-    pseudo: float = number(1.0, low=0)
-    semantics: float = number(1.0, low=0)
+    rounds: int = number(low=1)
+    tolerance: float = number(low=0, high=1)  # converged: a smaller share of labels changed
+    trust: Trust  # how gold's weight falls
+    gold: float = number(low=0)  # the weight of each term of L
+    lookback: float = number(low=0)
+    pseudo: float = number(low=0)
+    semantics: float = number(low=0)
     ils: str = choice("project", "gram", "off")
-    anchor: float = number(1.0, low=0)  # how hard prototypes are pulled to the label embedding
-    energy: float = number(0.95, low=0, high=1)  # of the label embedding's rank
+    anchor: float = number(low=0)  # how hard prototypes are pulled to the label embedding
+    energy: float = number(low=0, high=1)  # of the label embedding's rank
     center: str = choice("prototypes", "segment", "origin")  # where cosines are measured from
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
@@ -70,7 +63,8 @@ class Robust(Labeler):
         how, weights = self.feedback, [*weights, self.pseudo]
         batches = Batches(sets, weights, self.rounds * how.steps, how.batch, step.draws)
         stream, widths = iter(batches), [how.batch or rows.X.shape[1] for rows in sets]
-        optimizer = Optimizer(learner.theta, how)
+        optimizer = how.optimize(learner.theta)
+        updates = 0
         running, rounds = torch.ones(S, dtype=torch.bool), torch.zeros(S)
         # A replica that takes no step pays no loss; it says so alone as it does beside others.
         active = self.label_semantics.active and self.semantics
@@ -90,7 +84,9 @@ class Robust(Labeler):
             batches.y[:, -n:] = y
             frozen, terms = learner.copy(), {}
             for _ in range(how.steps):
-                terms = self.update(learner, optimizer, next(stream), widths, step.X, y)
+                batch, rate = next(stream), how.rate(updates)
+                terms = self.update(learner, optimizer, rate, batch, widths, step.X, y)
+                updates += 1
             log |= {k: torch.where(running, v, log[k]) for k, v in terms.items()}
             for p, old in zip(learner.theta, frozen, strict=True):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
@@ -100,7 +96,16 @@ class Robust(Labeler):
         log |= {"rounds": rounds, "ils_active": active, "gold_trust": kept}
         return Pseudo(y, Rows.full(step.X, y), log)
 
-    def update(self, learner: Learner, optimizer: Optimizer, batch, widths, X, y) -> dict:
+    def update(
+        self,
+        learner: Learner,
+        optimizer: Sgd | Adam,
+        rate: float,
+        batch: Batch,
+        widths: list[int],
+        X: Tensor,
+        y: Tensor,
+    ) -> dict[str, Tensor]:
         """One gradient step on L_total; returns its terms. widths: of the sets in the batch."""
         x, target, w = batch
         inputs, logits = trace(x, learner.theta)
@@ -116,7 +121,7 @@ class Robust(Labeler):
             pull = backward(inputs, torch.zeros_like(logits), learner.theta, per_row)
             torch._foreach_add_(grads, pull)
             terms["loss_semantics"] = self.semantics * penalty
-        optimizer.step(grads)
+        optimizer.step(grads, rate)
         return terms
 
 

@@ -12,10 +12,11 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from sdsl.component import number
-from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import Learner
-from sdsl.replica import Draws, Rows
+from sdsl.algorithms.clustering import lloyd
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
 
 MOST = 3  # clusters a class that `clusters=0` considers
 ROUNDS = 100  # of k-means, MATLAB's limit, which is what the authors ran
@@ -23,9 +24,7 @@ ROUNDS = 100  # of k-means, MATLAB's limit, which is what the authors ran
 
 @dataclass
 class Scargc(Labeler):
-    clusters: int = number(
-        0, low=0
-    )  # of k-means a class; 0: the most modes that BIC sees in a class of gold
+    clusters: int = number(low=0)  # per class; 0: the most modes that BIC sees in a class of gold
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         first = [
@@ -65,16 +64,15 @@ def inherit(new: Tensor, old: Tensor, old_y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def k_means(X: Tensor, u: Tensor) -> Tensor:
-    """Lloyd's algorithm from the centroids u [k, d]; a cluster without rows stays where it is."""
-    before = None
-    for _ in range(ROUNDS):
-        near = nearest(X, u)
-        if before is not None and torch.equal(near, before):
-            break
-        before, u = near, u.clone()
+    """From the centroids u [k, d]; a cluster without rows stays where it is."""
+
+    def update(near: Tensor, u: Tensor) -> Tensor:
+        u = u.clone()
         for j in near.unique():
             u[j] = X[near == j].mean(0)
-    return u
+        return u
+
+    return lloyd(u, lambda u: nearest(X, u), update, ROUNDS)
 
 
 def nearest(X: Tensor, u: Tensor) -> Tensor:

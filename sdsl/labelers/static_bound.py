@@ -14,10 +14,10 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from sdsl.component import number
-from sdsl.contract import Labeler, Pseudo, Step
-from sdsl.learner import Learner
-from sdsl.replica import Draws, Rows
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
 
 BOOSTS = 500  # rounds of boosting at most
 SMALL = 10_000  # rows up to which a support vector machine is affordable
@@ -25,8 +25,8 @@ SMALL = 10_000  # rows up to which a support vector machine is affordable
 
 @dataclass
 class StaticBound(Labeler):
-    heldout: float = number(0.2, low=0.01, high=0.9)  # share of the rows that chooses
-    most: int = number(10_000, low=1)  # and at most this many of them
+    heldout: float = number(low=0.01, high=0.9)  # share of the rows that chooses
+    most: int = number(low=1)  # and at most this many of them
 
     privileged = True
 
@@ -51,8 +51,7 @@ class StaticBound(Labeler):
         return order[k:], order[:k]
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        rows = Rows.full(step.X, torch.zeros(step.X.shape[:2], dtype=torch.long))
-        return Pseudo(y=None, rows=rows, log=self.log)
+        return Pseudo(y=None, rows=Rows.unlabelled(step.X), log=self.log)
 
 
 def candidates(y: np.ndarray) -> list:

@@ -3,25 +3,25 @@
 A wider range of b without loss is a flatter region; U[-b, b] is measured beside it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sdsl.component import number
-from sdsl.engine import Outcome
-from sdsl.learner import forward
-from sdsl.probes import Probe
-from sdsl.replica import Draws
-from sdsl.stream import Stream
+from sdsl.core.engine import Outcome
+from sdsl.core.fields import number
+from sdsl.core.network import forward
+from sdsl.core.probe import Probe
+from sdsl.core.replica import Draws
+from sdsl.core.stream import Stream
 
 
 @dataclass
 class Flatness(Probe):
-    bounds: list[float] = field(default_factory=lambda: [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3])
-    noise_draws: int = number(10, low=1)
-    rows: int = number(2000, low=1)  # test rows, evenly spread over the segments
+    bounds: list[float]
+    noise_draws: int = number(low=1)
+    rows: int = number(low=1)  # test rows, evenly spread over the segments
 
     @torch.no_grad()
     def measure(self, stream: Stream, outcome: Outcome) -> dict[str, np.ndarray]:

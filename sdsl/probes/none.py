@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sdsl.probes import Probe
+from sdsl.core.probe import Probe
 
 
 @dataclass

@@ -1,1 +1,1 @@
-"""Replay: one rule a file, named like its YAML in conf/replay/."""
+"""Replay: one rule per file, named like its YAML in conf/replay/."""

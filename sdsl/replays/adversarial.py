@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sdsl.component import number
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import (
-    Learner,
-    Optimizer,
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.network import (
     Theta,
-    Training,
     backward,
     cross_entropy,
     cross_entropy_slope,
@@ -24,7 +22,8 @@ from sdsl.learner import (
     output_slopes,
     trace,
 )
-from sdsl.replica import Batches, Draws, Rows
+from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.training import Sgd
 
 
 def reversal(p: float) -> float:
@@ -39,28 +38,27 @@ def annealed(p: float) -> float:
 
 @dataclass
 class Adversarial(Replay):
-    steps: int = number(200, low=1)
-    batch: int = number(64, low=1)  # rows a side: D is the source, X_t and D_{t-1} the target
-    lr: float = number(0.01, low=0)
-    momentum: float = number(0.9, low=0, high=1)
-    strength: float = number(1.0, low=0)  # lambda at the end of a step; 0: no adaptation
-    width: int = number(100, low=1)  # of the domain head's hidden layer
+    steps: int = number(low=1)
+    batch: int = number(low=1)  # rows a side: D is the source, X_t and D_{t-1} the target
+    lr: float = number(low=0)
+    momentum: float = number(low=0, high=1)
+    strength: float = number(low=0)  # lambda at the end of a step; 0: no adaptation
+    width: int = number(low=1)  # of the domain head's hidden layer
 
     @torch.no_grad()
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         target = pool(step.X, step.lookback)
         head = domain_head(learner.sizes[-2], self.width, step.draws)
-        how = Training(lr=self.lr, momentum=self.momentum)
-        optimizer = Optimizer([*learner.theta, *head], how)
+        optimizer = Sgd([*learner.theta, *head], self.momentum)
         sets = Batches([step.gold, target], [1.0, 0.0], self.steps, self.batch, step.draws)
         for k, (x, y, w) in enumerate(sets):
             p = k / self.steps  # progress within this t
-            optimizer.how.lr = self.lr * annealed(p)
             inputs, logits = trace(x, learner.theta)
             slope = cross_entropy_slope(logits, y, w)
             domain_logits, pull, grads = domain_gradient(inputs[-1], head)
             pull *= -self.strength * reversal(p)  # what helps the domain head hurts the features
-            optimizer.step([*backward(inputs, slope, learner.theta, pull), *grads])
+            steps = [*backward(inputs, slope, learner.theta, pull), *grads]
+            optimizer.step(steps, self.lr * annealed(p))
         return {
             "loss_replay": cross_entropy(logits, y, w),
             "loss_domain": cross_entropy(domain_logits, *domains(x)),
@@ -70,9 +68,7 @@ class Adversarial(Replay):
 
 def pool(X: Tensor, lookback: Rows) -> Rows:
     """X_t and the stored rows as one unlabelled set: the stored pseudo-labels are dropped here."""
-    both = torch.cat([X, lookback.X], 1)
-    y = torch.zeros(both.shape[:2], dtype=torch.long)
-    return Rows(both, y, X.shape[1] + lookback.count)
+    return Rows.unlabelled(torch.cat([X, lookback.X], 1), X.shape[1] + lookback.count)
 
 
 def domain_head(features: int, width: int, draws: Draws) -> Theta:

@@ -9,34 +9,36 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sdsl.component import number
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Optimizer, Theta, Training, forward, gradients
-from sdsl.replica import Batches, Draws, Rows
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.network import Theta, affine, forward, gradients
+from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.training import Adam
 
 Stats = list[tuple[Tensor, Tensor]]  # mean and sd of each hidden unit, [S, 1, out] each
 
 
 @dataclass
 class Cotta(Replay):
-    steps: int = number(50, low=1)  # of a segment
-    batch: int = number(64, low=2)
-    lr: float = number(0.001, low=0)
-    ema: float = number(0.999, low=0, high=1)
-    restore: float = number(0.01, low=0, high=1)
-    views: int = number(32, low=1)
-    noise: float = number(0.1, low=0)  # sd of a view's Gaussian input noise, on scaled inputs
-    sure: float = number(0.92, low=0, high=1)  # the source's mean confidence that needs no views
-    batch_norm: bool = True  # units keep the mean and sd they had on gold, whatever the batch
+    steps: int = number(low=1)  # of a segment
+    batch: int = number(low=2)
+    lr: float = number(low=0)
+    ema: float = number(low=0, high=1)
+    restore: float = number(low=0, high=1)
+    views: int = number(low=1)
+    noise: float = number(low=0)  # sd of a view's Gaussian input noise, on scaled inputs
+    sure: float = number(low=0, high=1)  # the source's mean confidence that needs no views
+    batch_norm: bool  # units keep the mean and sd they had on gold, whatever the batch
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.source, self.teacher = learner.copy(), learner.copy()
         self.student = [p.requires_grad_() for p in learner.copy()]
-        self.optimizer = Optimizer(self.student, Training(optimizer="adam", lr=self.lr))
+        self.optimizer = Adam(self.student)
         self.norm = source_stats(gold, self.source) if self.batch_norm else None
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
-        rows = Rows.full(step.X, torch.zeros(step.X.shape[:2], dtype=torch.long))  # labels unused
+        rows = Rows.unlabelled(step.X)
         viewed = torch.zeros(len(step.X))
         for x, _, _ in Batches([rows], [1.0], self.steps, self.batch, step.draws):
             with torch.no_grad():
@@ -44,7 +46,7 @@ class Cotta(Replay):
                 target = self.targets(x, sureness < self.sure, step.draws).softmax(2)
             log_p = self.logits(x, self.student).log_softmax(2)
             loss = -(target * log_p).sum(2).mean(1)
-            self.optimizer.step(gradients(loss, self.student))
+            self.optimizer.step(gradients(loss, self.student), self.lr)
             with torch.no_grad():
                 torch._foreach_lerp_(self.teacher, self.student, 1 - self.ema)
                 for p, p0 in zip(self.student, self.source, strict=True):
@@ -77,12 +79,12 @@ def folded(x: Tensor, theta: Theta, norm: Stats | None) -> tuple[Tensor, Theta]:
         return forward(x, theta)[1], theta
     out = []
     for layer, (mean, sd) in zip(theta[:-1], norm, strict=True):
-        z = torch.baddbmm(layer[:, -1:], x, layer[:, :-1])
+        z = affine(x, layer)
         shift = z.mean(1, keepdim=True)
         scale = sd / ((z - shift).square().mean(1, keepdim=True) + 1e-5).sqrt()
         x = ((z - shift) * scale + mean).relu()
         out.append(torch.cat([layer[:, :-1] * scale, (layer[:, -1:] - shift) * scale + mean], 1))
-    return torch.baddbmm(theta[-1][:, -1:], x, theta[-1][:, :-1]), [*out, theta[-1]]
+    return affine(x, theta[-1]), [*out, theta[-1]]
 
 
 def source_stats(gold: Rows, theta: Theta) -> Stats:

@@ -4,38 +4,49 @@ xi <- xi + eta1 P_M grad L(theta + xi);  theta <- theta - eta2 (I - P_M) grad L(
 M spanned, layer by layer, by what the previous model's layers see of gold and lookback.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from sdsl.component import choice, number
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Theta, backward, cross_entropy, cross_entropy_slope, trace
-from sdsl.replica import Batches, Rows
-from sdsl.trust import Trust
+from sdsl.algorithms.subspace import energy_projector
+from sdsl.algorithms.trust import Trust
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.fields import choice, number
+from sdsl.core.learner import Learner
+from sdsl.core.network import (
+    FEW,
+    Theta,
+    affine,
+    backward,
+    cross_entropy,
+    cross_entropy_slope,
+    trace,
+)
+from sdsl.core.replica import Batches, Rows
 
 
 @dataclass
 class FlatRegion(Replay):
-    steps: int = number(100, low=0)
-    batch: int = number(64, low=1)
-    eta1: float = number(0.01, low=0)  # the paper's ascent step
-    eta2: float = number(0.01, low=0)  # the paper's descent step
-    momentum: float = number(0.0, low=0, high=1)  # after projection, so its state stays off M
-    ascents: int = number(1, low=1)
-    energy: float = number(0.95, low=0, high=1)  # of the representations that M keeps
-    cap: float = number(0.5, low=0, high=1)  # M takes at most this share of a layer's inputs
-    rows: int = number(200, low=1)  # gold rows M is built from, besides the lookback
+    steps: int = number(low=0)
+    batch: int = number(low=1)
+    eta1: float = number(low=0)  # the paper's ascent step
+    eta2: float = number(low=0)  # the paper's descent step
+    momentum: float = number(low=0, high=1)  # after projection, so its state stays off M
+    ascents: int = number(low=1)
+    energy: float = number(low=0, high=1)  # of the representations that M keeps
+    cap: float = number(low=0, high=1)  # M takes at most this share of a layer's inputs
+    rows: int = number(low=1)  # gold rows M is built from, besides the lookback
     origin: str = choice("previous", "generation")  # whose parameters replay starts from
-    no_xi: bool = False
-    no_proj: bool = False
+    no_xi: bool
+    no_proj: bool
     xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
-    rho: float = number(0.05, low=0)
-    trust: Trust = field(default_factory=Trust)  # how gold's weight falls
-    gold: float = number(1.0, low=0)  # the weight of each set's mean loss
-    lookback: float = number(1.0, low=0)
-    segment: float = number(1.0, low=0)
+    rho: float = number(low=0)
+    trust: Trust  # how gold's weight falls
+    gold: float = number(low=0)  # the weight of each set's mean loss
+    lookback: float = number(low=0)
+    segment: float = number(low=0)
 
     @torch.no_grad()
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
@@ -89,17 +100,15 @@ class FlatRegion(Replay):
         real = torch.cat([gold.mask, step.lookback.mask], 1)[:, :, None].float()
         grams = []
         for layer in step.theta:
-            seen = (
-                torch.cat([h, torch.ones_like(h[:, :, :1])], 2) * real
-            )  # [S, n, in + 1], bias included
+            seen = F.pad(h, (0, 1), value=1.0) * real  # [S, n, in + 1], bias included
             grams.append(seen.transpose(1, 2) @ seen)
-            h = torch.baddbmm(layer[:, -1:], h, layer[:, :-1]).relu()
+            h = affine(h, layer).relu()
         return span(grams, self.energy, self.cap)
 
 
 def add_projected(base: Tensor, P: Tensor, g: Tensor, alpha: float) -> Tensor:
     """base + alpha P g, all [S, in + 1, out]; P is symmetric, so few columns can go as few rows."""
-    if g.shape[2] < 16:
+    if g.shape[2] < FEW:
         return torch.baddbmm(base.mT, g.mT, P, alpha=alpha).mT
     return torch.baddbmm(base, P, g, alpha=alpha)
 
@@ -118,20 +127,18 @@ def loss_at(theta: Theta, batch) -> Tensor:
 
 
 def span(grams: list[Tensor], energy: float, cap: float) -> tuple[list[Tensor], list[Tensor]]:
-    """Projectors on the leading eigenvectors that carry `energy`, at most `cap` of the width.
+    """Projectors on the span of each layer's inputs, at most `cap` of its width, and their ranks.
 
-    The Gram matrix of the representations has their right singular vectors and squared singular
-    values; layers of one width are decomposed in one batched call.
+    Layers of one width are decomposed in one batched call.
     """
-    P, rank = [None] * len(grams), [None] * len(grams)
+    P: dict[int, Tensor] = {}
+    rank: dict[int, Tensor] = {}
+    S = len(grams[0])
     for width in {g.shape[1] for g in grams}:
         layers = [i for i, g in enumerate(grams) if g.shape[1] == width]
-        values, vectors = torch.linalg.eigh(torch.cat([grams[i] for i in layers]))
-        values, vectors = values.flip(1).clamp(min=0), vectors.flip(2)
-        share = values.cumsum(1) / values.sum(1, keepdim=True).clamp(min=1e-30)
-        k = ((share < energy).sum(1) + 1).clamp(max=int(cap * width))
-        M = vectors * (torch.arange(width) < k[:, None])[:, None, :]
-        S = len(grams[0])
-        for i, p, r in zip(layers, (M @ M.transpose(1, 2)).split(S), k.split(S), strict=True):
+        together = torch.cat([grams[i] for i in layers])
+        projectors, ranks = energy_projector(together, energy, most=int(cap * width))
+        for i, p, r in zip(layers, projectors.split(S), ranks.split(S), strict=True):
             P[i], rank[i] = p, r
-    return P, rank
+    order = range(len(grams))
+    return [P[i] for i in order], [rank[i] for i in order]

@@ -8,45 +8,38 @@ from dataclasses import dataclass
 
 import torch
 
-from sdsl.component import number
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import (
-    Learner,
-    Optimizer,
-    Theta,
-    Training,
-    backward,
-    cross_entropy,
-    cross_entropy_slope,
-    trace,
-)
-from sdsl.replica import Batches
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.network import Theta, affine, backward, cross_entropy, cross_entropy_slope, trace
+from sdsl.core.replica import Batches
+from sdsl.core.training import Adam
 
 
 @dataclass
 class Gst(Replay):
-    epochs: int = number(10, low=1)
-    batch: int = number(32, low=1)
-    lr: float = number(0.001, low=0)
-    dropout: float = number(0.5, low=0, high=0.99)  # of the last hidden layer
-    l2: float = number(0.0, low=0)  # on the weights, not on the biases
+    epochs: int = number(low=1)
+    batch: int = number(low=1)
+    lr: float = number(low=0)
+    dropout: float = number(low=0, high=0.99)  # of the last hidden layer
+    l2: float = number(low=0)  # on the weights, not on the biases
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         rows = pseudo.rows
         # Epochs of the whole segment: what is kept differs between replicas, steps must not.
         steps = math.ceil(self.epochs * step.X.shape[1] / self.batch)
-        optimizer = Optimizer(learner.theta, Training(optimizer="adam", lr=self.lr))
+        optimizer = Adam(learner.theta)
         for x, y, w in Batches([rows], [1.0], steps, self.batch, step.draws):
             with torch.no_grad():
                 inputs, theta = trace(x, learner.theta)[0], self.thinned(learner.theta)
                 inputs[-1] *= step.draws.uniform(*inputs[-1].shape[1:]) >= self.dropout
-                logits = torch.baddbmm(theta[-1][:, -1:], inputs[-1], theta[-1][:, :-1])
+                logits = affine(inputs[-1], theta[-1])
                 loss = cross_entropy(logits, y, w)
                 grads = backward(inputs, cross_entropy_slope(logits, y, w), theta)
                 grads[-1][:, :-1] /= 1 - self.dropout
                 for g, layer in zip(grads, learner.theta, strict=True):
                     g[:, :-1] += 2 * self.l2 * layer[:, :-1]
-            optimizer.step(grads)
+            optimizer.step(grads, self.lr)
         return {"loss_replay": loss, "kept": rows.count / step.X.shape[1]}
 
     def thinned(self, theta: Theta) -> Theta:

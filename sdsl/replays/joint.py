@@ -1,17 +1,18 @@
 """Joint training: from scratch on gold and every row the labeler gives, as one set (JT)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Training
-from sdsl.replica import Rows
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Rows
+from sdsl.core.training import Training
 
 
 @dataclass
 class Joint(Replay):
-    fit: Training = field(default_factory=Training)
+    fit: Training
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         learner.reset()

@@ -13,30 +13,32 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdsl.component import number
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Optimizer, Theta, Training, cross_entropy, gradients
-from sdsl.mmd import MMD, mmd_gradient, pair_weights
-from sdsl.replica import take
+from sdsl.algorithms.mmd import MMD, mmd_gradient, pair_weights
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.network import Theta, affine, cross_entropy, gradients
+from sdsl.core.replica import take
+from sdsl.core.training import Sgd
 
 DOMAINS = 5  # pseudo-domains P_l a trajectory
 
 
 @dataclass
 class Meta(Replay):
-    iterations: int = number(25, low=0)
-    batch: int = number(64, low=2)  # rows of D, of a support, of a query set; fewer where there are
-    inner_steps: int = number(3, low=0)  # of the head, for each pseudo-domain
-    inner_lr: float = number(0.03, low=0)
-    inner_mmd: float = number(0.5, low=0)
-    outer_lr: float = number(0.003, low=0)  # times 0.1 and 0.01 after 1/2 and 3/4 of the iterations
-    outer_mmd: float = number(1.0, low=0)
-    adapt_steps: int = number(50, low=0)  # of the head on X_t, after meta-training
-    adapt_lr: float = number(0.01, low=0)
-    adapt_mmd: float = number(0.2, low=0)
-    momentum: float = number(0.9, low=0, high=1)
-    decay: float = number(5e-4, low=0)  # weight decay
-    anchor: float = number(0.01, low=0)  # mu
+    iterations: int = number(low=0)
+    batch: int = number(low=2)  # rows of D, of a support, of a query set; fewer where there are
+    inner_steps: int = number(low=0)  # of the head, for each pseudo-domain
+    inner_lr: float = number(low=0)
+    inner_mmd: float = number(low=0)
+    outer_lr: float = number(low=0)  # times 0.1 and 0.01 after 1/2 and 3/4 of the iterations
+    outer_mmd: float = number(low=0)
+    adapt_steps: int = number(low=0)  # of the head on X_t, after meta-training
+    adapt_lr: float = number(low=0)
+    adapt_mmd: float = number(low=0)
+    momentum: float = number(low=0, high=1)
+    decay: float = number(low=0)  # weight decay
+    anchor: float = number(low=0)  # mu
 
     @property
     def width(self) -> int:
@@ -69,7 +71,7 @@ class Meta(Replay):
         real, pairs, w = compare(held[:, None].expand_as(size), size, b)
         share = (size > 1) / (size > 1).sum(1, keepdim=True).clamp(min=1)  # [S, L]
         f = learner.theta[:-1]
-        optimizer = Optimizer(f, Training(lr=self.outer_lr, momentum=self.momentum))
+        optimizer = Sgd(f, self.momentum)
         ce = gap = torch.zeros(len(n))
         for k in range(self.iterations):
             with torch.no_grad():
@@ -87,9 +89,9 @@ class Meta(Replay):
             z = torch.cat([z[:, :1].expand_as(z[:, 1:]), z[:, 1:]], 3)  # [S, L, C, 2b]
             mmd = MMD.apply(z.flatten(0, 1), real.flatten(0, 1), pairs.flatten(0, 1))
             gap = (mmd.view_as(share) * share).sum(1)  # every domain, scored with the final head
-            optimizer.how.lr = self.outer_lr * decayed(k / self.iterations)
             loss = ce + self.outer_mmd * gap
-            optimizer.step(self.pull(gradients(loss, f), f, before[:-1]))
+            steps = self.pull(gradients(loss, f), f, before[:-1])
+            optimizer.step(steps, self.outer_lr * decayed(k / self.iterations))
         return {"loss_replay": ce.detach(), "mmd": gap.detach()}
 
     @torch.no_grad()
@@ -103,13 +105,13 @@ class Meta(Replay):
         real, pairs, w = compare(torch.minimum(n, most), most.clamp(max=N), b)
         g = class_rows(before[-1])  # [S, C, M]
         anchor = [g.clone()]
-        optimizer = Optimizer([g], Training(lr=self.adapt_lr, momentum=self.momentum))
+        optimizer = Sgd([g], self.momentum)
         for k in range(self.adapt_steps):
             x = torch.cat([take(gold.X, source[:, k]), take(step.X, target[:, k])], 1)
             phi = features(x, learner.theta[:-1])  # [S, 2b, M]
             y = F.one_hot(take(gold.y, source[:, k]), learner.classes).mT.float()
             grad = head_gradient(g, phi, y, w, real, pairs, self.adapt_mmd)
-            optimizer.step(self.pull([grad], [g], anchor))
+            optimizer.step(self.pull([grad], [g], anchor), self.adapt_lr)
         learner.theta[-1].copy_(g.mT[:, : learner.theta[-1].shape[1]])
 
     @torch.no_grad()
@@ -156,7 +158,7 @@ def aligned(n: int, to: int) -> int:
 def features(x: Tensor, f: Theta) -> Tensor:
     """f(x), a 1 for the head's bias, and zeros up to an aligned width: [S, n, d] to [S, n, M]."""
     for layer in f:
-        x = torch.baddbmm(layer[:, -1:], x, layer[:, :-1]).relu_()
+        x = affine(x, layer).relu_()
     return F.pad(F.pad(x, (0, 1), value=1.0), (0, aligned(x.shape[2] + 1, 16) - x.shape[2] - 1))
 
 

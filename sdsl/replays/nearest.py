@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner
-from sdsl.replica import Draws, Rows
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
 
 BLOCK = 256  # test rows at a time, so that their distances stay in cache
 

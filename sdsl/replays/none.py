@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.learner import Learner
 
 
 @dataclass

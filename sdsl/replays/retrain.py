@@ -1,21 +1,22 @@
 """Plain replay: min CE(D) + CE(D_{t-1}) + CE(X_t, y_t), each a mean of its own ("w/o FR")."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sdsl.component import choice, number
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Training
-from sdsl.trust import Trust
+from sdsl.algorithms.trust import Trust
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.fields import choice, number
+from sdsl.core.learner import Learner
+from sdsl.core.training import Training
 
 
 @dataclass
 class Retrain(Replay):
-    fit: Training = field(default_factory=Training)
+    fit: Training
     origin: str = choice("generation", "previous", "fresh")  # the parameters replay starts from
-    trust: Trust = field(default_factory=Trust)  # how gold's weight falls
-    gold: float = number(1.0, low=0)  # weight of D
-    lookback: float = number(1.0, low=0)  # weight of the rows kept from t-1
-    segment: float = number(1.0, low=0)  # weight of the newly labelled rows
+    trust: Trust  # how gold's weight falls
+    gold: float = number(low=0)  # weight of D
+    lookback: float = number(low=0)  # weight of the rows kept from t-1
+    segment: float = number(low=0)  # weight of the newly labelled rows
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         if self.origin == "fresh":

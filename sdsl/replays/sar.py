@@ -10,27 +10,29 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sdsl.component import choice, number
-from sdsl.contract import Pseudo, Replay, Step
-from sdsl.learner import Learner, Optimizer, Theta, Training, forward, gradients
-from sdsl.replica import Batches, Draws, Rows
+from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.fields import choice, number
+from sdsl.core.learner import Learner
+from sdsl.core.network import Theta, forward, gradients
+from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.training import Sgd
 
 
 @dataclass
 class Sar(Replay):
-    steps: int = number(22, low=1)  # of a segment
-    batch: int = number(64, low=1)
-    lr: float = number(0.001, low=0)
-    rho: float = number(0.05, low=0)
-    gate: float = number(0.4, low=0)  # in units of ln C
-    reset: float = number(0.2 / math.log(1000), low=0)  # ln C: SAR's 0.2, made for 1000 classes
+    steps: int = number(low=1)  # of a segment
+    batch: int = number(low=1)
+    lr: float = number(low=0)
+    rho: float = number(low=0)
+    gate: float = number(low=0)  # in units of ln C
+    reset: float = number(low=0)  # ln C: SAR's 0.2, made for 1000 classes
     # Whole layers, or only a scale and shift per hidden unit, as the norm layers SAR adapts have.
     adapt: str = choice("encoder", "affine", "all")
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.source = learner.copy()
         self.free = [p.requires_grad_() for p in self.first()]
-        self.optimizer = Optimizer(self.free, Training(lr=self.lr, momentum=0.9))
+        self.optimizer = Sgd(self.free, momentum=0.9)
         self.ema = torch.full((len(self.source[0]),), torch.nan)
 
     def first(self) -> Theta:
@@ -56,7 +58,7 @@ class Sar(Replay):
         return -(log_p.exp() * log_p).sum(2)  # [S, b]
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
-        rows = Rows.full(step.X, torch.zeros(step.X.shape[:2], dtype=torch.long))  # labels unused
+        rows = Rows.unlabelled(step.X)
         unit, resets = math.log(learner.classes), torch.zeros(len(step.X))
         for x, _, _ in Batches([rows], [1.0], self.steps, self.batch, step.draws):
             H = self.entropy(x)
@@ -70,7 +72,7 @@ class Sar(Replay):
             grads = gradients(loss, self.free)
             with torch.no_grad():
                 torch._foreach_sub_(self.free, push)
-            self.optimizer.step(grads)
+            self.optimizer.step(grads, self.lr)
             resets += self.recover(loss.detach(), reliable.any(1), self.reset * unit)
         learner.load(self.network())
         return {"loss_replay": loss.detach(), "resets": resets}

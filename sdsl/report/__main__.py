@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sdsl.errors import UserError
-from sdsl.report import archive
 from sdsl.report.build import build
+from sdsl.report.runs import export as archive
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -26,7 +26,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if args.folder:
             results = archive.load(args.folder)
         else:
-            from sdsl.report.gather import gather  # MLflow takes seconds to load
+            from sdsl.report.runs.gather import gather  # MLflow takes seconds to load
 
             results = gather(args.uri, args.experiment, args.include_short)
         if args.export:

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from sdsl.report import facts, figures, latex, page, tables, verdicts
-from sdsl.report.names import METRICS
-from sdsl.report.results import Results
+from sdsl.report.claims import comparisons as facts
+from sdsl.report.claims import verdicts
+from sdsl.report.output import figures, latex, page, tables
+from sdsl.report.runs.names import METRICS
+from sdsl.report.runs.results import Results
 
 
 def build(results: Results, out: Path, figures: bool = True) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from bombs import explode
 from cli import SERIAL, call, runs
 
-from sdsl.launcher import TRIES
+from sdsl.launch.local import TRIES
 
 SWEEP = (
     *("-m", "method=st,jt", "dataset=satimage", "seed=0,1", "stream.max_segments=3"),
@@ -30,7 +30,7 @@ def hashes(uri: str | None = None) -> dict[str, str]:
     """run_key -> SHA-256 of the artifact R.npy, of what is FINISHED; none there twice."""
     from mlflow import MlflowClient
 
-    from sdsl.store import store_uri
+    from sdsl.tracking.client import store_uri
 
     client, found = MlflowClient(store_uri(uri)), {}
     for run in runs(uri=uri):

@@ -103,7 +103,7 @@ def test_a_node_that_dies(here, two_nodes, empty_store, tmp_path_factory, capfd)
         two_nodes[1].kill()
         killed.append(True)
 
-    from sdsl.tracking import Ledger
+    from sdsl.tracking.ledger import Ledger
 
     Ledger(None, "sdsl")  # the experiment, for the gremlin to look at
     watcher = threading.Thread(target=gremlin, daemon=True)

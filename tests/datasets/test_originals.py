@@ -78,7 +78,7 @@ def test_known_files_are_recognised(originals, data):
 
 
 def test_spam_columns_fall_in_pearsons_chi_square(originals, data):
-    from sdsl.datasets.words import chi_square
+    from sdsl.datasets.spam_corpus import chi_square
 
     data["root"] = str(originals)
     table = load(dataset("spam", order="chronological"), data)

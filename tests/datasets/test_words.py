@@ -8,7 +8,7 @@ from dataset_support import dataset
 from sklearn.feature_selection import chi2
 
 from sdsl.datasets import load
-from sdsl.datasets.words import chi_square, select
+from sdsl.datasets.spam_corpus import chi_square, select
 from sdsl.errors import UserError
 
 # Words: 0 = always there, 1 = half of the spam, 2 = all the spam, 3 = never, 4 = one ham.

@@ -8,8 +8,9 @@ from cli import call
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sdsl import job, overrides
+from sdsl.config import seeds as overrides
 from sdsl.errors import UserError
+from sdsl.launch import job
 
 KEYS = (
     *("seed", "method", "dataset", "labeler.name", "learner.hidden", "learner.pretrain.lr"),
@@ -71,7 +72,7 @@ def line_runner(here, monkeypatch, capfd):
         return job.Report(name, "d", "g", [], 0, "data", "own", "sqlite:///x")
 
     monkeypatch.setattr(job, "run", check)
-    monkeypatch.setattr("sdsl.progress.summary", lambda reports: None)
+    monkeypatch.setattr("sdsl.launch.screen.summary", lambda reports: None)
     monkeypatch.setattr(sys, "stdin", None)
 
     def run(*words):

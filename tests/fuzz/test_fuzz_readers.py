@@ -12,7 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sdsl.datasets import load, words
+from sdsl.datasets import load
+from sdsl.datasets import spam_corpus as words
 from sdsl.datasets.files import Content, read
 from sdsl.datasets.parse import PARSERS, parse
 from sdsl.errors import UserError

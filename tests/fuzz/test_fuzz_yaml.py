@@ -10,10 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import config
 
-from sdsl import component, experiment, job
-from sdsl.contract import Labeler, Replay
+from sdsl import experiment
+from sdsl.config import registry as component
+from sdsl.core.contract import Labeler, Replay
+from sdsl.core.probe import Probe
 from sdsl.errors import UserError
-from sdsl.probes import Probe
+from sdsl.launch import job
 
 NAMES = {
     "labeler": ["none", "oracle", "confidence", "robust", "gst"],
@@ -105,6 +107,6 @@ def folder(here, monkeypatch) -> Path:
         return job.Report("st", "d", "g", [], 0, "data", "own", "sqlite:///x")
 
     monkeypatch.setattr(job, "run", check)
-    monkeypatch.setattr("sdsl.progress.summary", lambda reports: None)
+    monkeypatch.setattr("sdsl.launch.screen.summary", lambda reports: None)
     (here / "mine" / "labeler").mkdir(parents=True)
     return here / "mine"

@@ -5,10 +5,11 @@ import pytest
 import torch
 from support import blobs, run
 
-from sdsl.contract import Step
+from sdsl.core.contract import Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.training import Training
 from sdsl.labelers.confidence import Confidence
-from sdsl.learner import Learner, Training
-from sdsl.replica import Draws, Rows
 
 
 class Fixed(Learner):

@@ -2,10 +2,10 @@
 
 import torch
 
-from sdsl.contract import Step
+from sdsl.core.contract import Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
 from sdsl.labelers.gst import Gst
-from sdsl.learner import Learner
-from sdsl.replica import Draws, Rows
 
 
 def test_the_least_confident_tenth_goes():

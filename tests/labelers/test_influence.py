@@ -7,11 +7,12 @@ from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from support import blobs, run
 
-from sdsl.contract import Step
-from sdsl.influence import influence, logistic
+from sdsl.algorithms.influence_function import influence, logistic
+from sdsl.core.contract import Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.training import Training
 from sdsl.labelers.influence import Influence, Queues, pick, split
-from sdsl.learner import Learner, Training
-from sdsl.replica import Draws, Rows
 
 torch.set_num_threads(1)  # dozens of tiny solves: threads only get in each other's way
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from sdsl.contract import Step
+from sdsl.core.contract import Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.training import Training
 from sdsl.labelers.modes import Modes, lloyd, modes
-from sdsl.learner import Learner, Training
-from sdsl.replica import Draws, Rows
 
 SEEDS, C = (3, 4), 2
 CORNERS = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])  # classes 0 1 0 1

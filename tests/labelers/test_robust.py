@@ -7,12 +7,14 @@ import pytest
 import support
 import torch
 
-from sdsl.contract import Step
+from sdsl.algorithms.trust import Trust
+from sdsl.core.contract import Step
+from sdsl.core.learner import Learner
+from sdsl.core.metrics import lasting_swap
+from sdsl.core.network import forward
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.training import Training
 from sdsl.labelers.robust import Robust, assign, prototypes, soft_prototypes
-from sdsl.learner import Learner, Training, forward
-from sdsl.metrics import lasting_swap
-from sdsl.replica import Draws, Rows
-from sdsl.trust import Trust
 
 SEEDS, C, M = (3, 4), 3, 5
 

@@ -5,8 +5,8 @@ import pytest
 import support
 import torch
 
+from sdsl.core.metrics import summarise
 from sdsl.labelers.scargc import centroids, inherit, k_means, modes
-from sdsl.metrics import summarise
 
 
 def test_a_cluster_inherits_from_the_nearest_old_centroid():

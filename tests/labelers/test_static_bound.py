@@ -5,9 +5,9 @@ import support
 import torch
 from scipy.stats import norm
 
-from sdsl.contract import Labeler, Pseudo
+from sdsl.core.contract import Labeler, Pseudo
+from sdsl.core.replica import Rows
 from sdsl.labelers.none import NoLabels
-from sdsl.replica import Rows
 
 
 def test_near_bayes_and_rows_of_R_equal():

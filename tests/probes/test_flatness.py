@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import support
 
-from sdsl.metrics import summarise
+from sdsl.core.metrics import summarise
+from sdsl.core.replica import Draws
 from sdsl.probes.flatness import Flatness
-from sdsl.replica import Draws
 
 SEEDS = (10, 11)
 DATA = support.blobs(rows=300, classes=3, drift=1.0, spread=1.0)

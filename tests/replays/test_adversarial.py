@@ -8,8 +8,11 @@ import torch
 import torch.nn.functional as F
 from support import blobs, run
 
-from sdsl.contract import Pseudo, Step
-from sdsl.learner import Learner, Optimizer, Training, cross_entropy, forward, gradients
+from sdsl.core.contract import Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.network import cross_entropy, forward, gradients
+from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.training import Optimizer, Training
 from sdsl.replays.adversarial import (
     Adversarial,
     annealed,
@@ -20,7 +23,6 @@ from sdsl.replays.adversarial import (
     pool,
     reversal,
 )
-from sdsl.replica import Batches, Draws, Rows
 
 SEEDS = (3, 4)
 

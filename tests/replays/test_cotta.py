@@ -5,10 +5,11 @@ import pytest
 import support
 import torch
 
-from sdsl.contract import Pseudo, Step
-from sdsl.learner import Learner, forward
+from sdsl.core.contract import Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.network import forward
+from sdsl.core.replica import Draws, Rows
 from sdsl.replays.cotta import Cotta, folded, source_stats
-from sdsl.replica import Draws, Rows
 
 HARD = support.blobs(drift=2.0, spread=1.5)
 

@@ -7,12 +7,13 @@ import pytest
 import support
 import torch
 
-from sdsl.contract import Pseudo, Step
-from sdsl.learner import Learner, Training
+from sdsl.algorithms.trust import Trust
+from sdsl.core.contract import Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.training import Training
 from sdsl.replays.flat_region import FlatRegion, loss_at, slopes
 from sdsl.replays.retrain import Retrain
-from sdsl.replica import Batches, Draws, Rows
-from sdsl.trust import Trust
 
 SEEDS, SIZES = (3, 4), (4, 7, 6, 3)
 WEIGHTS = {"gold": 0.5, "lookback": 0.8, "segment": 1.2}

@@ -4,11 +4,11 @@ import support
 import torch
 from torch.nn.functional import cross_entropy
 
-from sdsl.contract import Pseudo, Step
-from sdsl.learner import Learner
-from sdsl.metrics import summarise
+from sdsl.core.contract import Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.metrics import summarise
+from sdsl.core.replica import Draws, Rows
 from sdsl.replays import gst
-from sdsl.replica import Draws, Rows
 
 
 def test_gradient_under_dropout_is_autograds(monkeypatch):

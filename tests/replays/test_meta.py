@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from support import blobs, run
 
-from sdsl.contract import Pseudo, Step
-from sdsl.learner import Learner
-from sdsl.mmd import MMD
+from sdsl.algorithms.mmd import MMD
+from sdsl.core.contract import Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
 from sdsl.replays.meta import Meta, compare, decayed, head_gradient, trajectory
-from sdsl.replica import Draws, Rows
 
 SEEDS = (3, 4)
 

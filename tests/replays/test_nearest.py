@@ -5,8 +5,8 @@ import support
 import torch
 from sklearn.neighbors import KNeighborsClassifier
 
+from sdsl.core.replica import Rows
 from sdsl.replays.nearest import OneNearest
-from sdsl.replica import Rows
 
 
 def test_agrees_with_scikit_learn_on_ragged_sets():

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from sdsl.contract import Pseudo, Step
-from sdsl.learner import Learner
+from sdsl.core.contract import Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
 from sdsl.replays.sar import Sar, mean_over
-from sdsl.replica import Draws, Rows
 
 ADAPT = ["affine", "encoder", "all"]
 

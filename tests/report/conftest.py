@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from made_up import METHODS, SCRIPT, results
 
-from sdsl.report import archive
 from sdsl.report.__main__ import main
-from sdsl.report.results import Results
+from sdsl.report.runs import export as archive
+from sdsl.report.runs.results import Results
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from sdsl import metrics
-from sdsl.report.names import BOUND, DATASETS, PAPER, VARIANTS
-from sdsl.report.results import Results
+from sdsl.core import metrics
+from sdsl.report.runs.names import BOUND, DATASETS, PAPER, VARIANTS
+from sdsl.report.runs.results import Results
 
 LEVEL = {"st": 0.5, "jt": 0.9, "pl_conf": 0.6, "dann": 0.55, "eaml": 0.52, "record": 0.7}
 LEVEL |= {"ours": 0.8, "ours_record": 0.75, "ours_pl": 0.7, "ours_wo_ils": 0.78, "ours_wo_fr": 0.76}

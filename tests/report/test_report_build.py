@@ -4,8 +4,9 @@ import re
 
 from made_up import SCRIPT, results
 
-from sdsl.report import archive, page
 from sdsl.report.__main__ import main
+from sdsl.report.output import page
+from sdsl.report.runs import export as archive
 
 
 def test_what_is_there(report):

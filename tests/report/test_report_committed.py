@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sdsl.report import archive, verdicts
 from sdsl.report.build import write_tables, write_verdicts
+from sdsl.report.claims import verdicts
+from sdsl.report.runs import export as archive
 
 PAPER = Path(__file__).parents[2] / "outputs" / "paper"
 pytestmark = pytest.mark.skipif(

@@ -6,9 +6,11 @@ import pytest
 from cli import TINY, call
 from made_up import results
 
+from sdsl.config import naming as variants
 from sdsl.errors import UserError
-from sdsl.report import archive, gather, variants
-from sdsl.report.results import newest
+from sdsl.report.runs import export as archive
+from sdsl.report.runs import gather
+from sdsl.report.runs.results import newest
 
 
 def test_an_exported_folder_gives_back_every_number(tmp_path):

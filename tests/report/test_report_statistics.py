@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdsl.report import statistics
+from sdsl.report.claims import statistics
 
 
 def test_a_paired_difference_uses_common_seeds_only():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from made_up import results
 
-from sdsl.report import latex, tables
+from sdsl.report.output import latex, tables
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from made_up import results
 
-from sdsl.report import checks, verdicts
-from sdsl.report.results import Results
+from sdsl.report.claims import checks, verdicts
+from sdsl.report.runs.results import Results
 
 
 def runs(**values: list[float]) -> Results:

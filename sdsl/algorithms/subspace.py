@@ -1,0 +1,20 @@
+"""The subspace that carries most of the energy: P = V V^T with V the leading eigenvectors.
+
+As few eigenvectors of a Gram matrix as hold `energy` of the sum of its eigenvalues, at most `most`.
+"""
+
+import torch
+from torch import Tensor
+
+
+def energy_projector(gram: Tensor, energy: float, most: int) -> tuple[Tensor, Tensor]:
+    """(P [B, w, w], its rank [B]) from Gram matrices [B, w, w].
+
+    The Gram matrix of representations has their right singular vectors and squared singular values.
+    """
+    values, vectors = torch.linalg.eigh(gram)
+    values, vectors = values.flip(1).clamp(min=0), vectors.flip(2)
+    share = values.cumsum(1) / values.sum(1, keepdim=True).clamp(min=1e-30)
+    rank = ((share < energy).sum(1) + 1).clamp(max=most)
+    V = vectors * (torch.arange(gram.shape[1]) < rank[:, None])[:, None, :]
+    return V @ V.transpose(1, 2), rank

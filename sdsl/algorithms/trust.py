@@ -1,0 +1,80 @@
+"""How far gold still holds: trust = overlap(D, X_t)^a * agreement(D, D_{t-1})^b, in [0, 1].
+
+overlap: how often the nearest neighbour of a row of X_t is a gold row, against how often it would
+be if both had one distribution. agreement: Cohen's kappa of gold's labels with the vote of their
+nearest lookback rows, against that of gold's own rows, as many. Where nothing drifts both are near
+1, whatever the noise and the dimension. Overlap asks for no label, so it falls where classes move
+even while gold's own pull keeps labels in agreement; agreement stays low where classes have changed
+places and overlap is back. High powers let go before they cross, when a little gold decides.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sdsl.algorithms.clustering import distance
+from sdsl.core.contract import Step
+from sdsl.core.fields import number
+from sdsl.core.replica import Rows, take
+
+QUERIES = 500  # rows of X_t that are asked for their neighbour; they stand in random order
+NEIGHBOURS = 5  # rows that vote on a gold row
+
+
+@dataclass
+class Trust:
+    """The two powers; 0 and 0 is the paper's, gold weighs whole."""
+
+    overlap: float = number(low=0)
+    agreement: float = number(low=0)
+
+    def __call__(self, step: Step, classes: int) -> Tensor:
+        """[S]; all of it while no lookback could say otherwise."""
+        if not (self.overlap or self.agreement) or not step.lookback.X.shape[1]:
+            return torch.ones(len(step.X))
+        near = step.once("overlap", lambda: overlap(step.gold, step.X))
+        same = step.once("agreement", lambda: relative_agreement(step, classes))
+        return near**self.overlap * same**self.agreement
+
+
+def relative_agreement(step: Step, classes: int) -> Tensor:
+    """Of gold with the lookback, against that of gold with its own rows, at most 1: [S]."""
+    gold, kept = step.gold, step.lookback
+    n = min(kept.X.shape[1], gold.X.shape[1])
+    own = Rows(gold.X[:, :n], gold.y[:, :n], torch.minimum(gold.count, kept.count))
+    itself = torch.eye(gold.X.shape[1], n, dtype=torch.bool)
+    best = agreement(gold, own, classes, itself)
+    # Gold that cannot teach itself (a row a class) is no yardstick.
+    ratio = agreement(gold, kept, classes) / torch.where(best > 0, best, 1)
+    return ratio.clamp(0, 1)
+
+
+def overlap(gold: Rows, X: Tensor) -> Tensor:
+    """Observed over expected share of neighbours in gold, at most 1: [S]."""
+    n, asked = X.shape[1], X[:, :QUERIES]
+    to_gold = distance(asked, gold.X).masked_fill(~gold.mask[:, None], torch.inf).amin(2)
+    to_others = distance(asked, X)
+    to_others.diagonal(dim1=1, dim2=2).fill_(torch.inf)  # a row is no neighbour of its own
+    share = (to_gold < to_others.amin(2)).double().mean(1)
+    expected = gold.count / (gold.count + n - 1)
+    return (share / expected.clamp(min=1e-9)).clamp(max=1).float()
+
+
+def agreement(gold: Rows, teacher: Rows, classes: int, barred: Tensor | None = None) -> Tensor:
+    """Cohen's kappa between gold's labels and the vote of their nearest teachers: [S].
+
+    barred: [g, n], which rows may not vote on which.
+    """
+    far = distance(gold.X, teacher.X).masked_fill(~teacher.mask[:, None], torch.inf)  # [S, g, n]
+    if barred is not None:
+        far = far.masked_fill(barred, torch.inf)
+    near = far.topk(min(NEIGHBOURS, far.shape[2]), largest=False)
+    votes = F.one_hot(take(teacher.y, near.indices), classes) * near.values.isfinite()[..., None]
+    given = votes.sum(2).argmax(2)  # [S, g]
+    real, n = gold.mask[:, :, None], gold.count.clamp(min=1)
+    mine, theirs = F.one_hot(gold.y, classes) * real, F.one_hot(given, classes) * real  # [S, g, C]
+    same = (mine * theirs).sum((1, 2)) / n
+    by_chance = (mine.sum(1) * theirs.sum(1)).sum(1) / n**2
+    return (same - by_chance) / (1 - by_chance).clamp(min=1e-9)

@@ -1,0 +1,129 @@
+"""A config as typed objects: `setup` checks every section and builds every part, once.
+
+What it returns is what runs, is logged and is verified; nothing is loaded or trained here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sdsl.config.build import build, suggest
+from sdsl.config.identity import RUN
+from sdsl.config.registry import make
+from sdsl.core.contract import Labeler, Method, Replay
+from sdsl.core.evaluation import EvalConfig
+from sdsl.core.lookback import Lookback
+from sdsl.core.probe import Probe
+from sdsl.core.stream import Cut, StreamConfig
+from sdsl.core.training import Training
+from sdsl.errors import UserError
+
+SWITCHES = ("fuse", "force")
+SECTIONS = (*RUN, "data", "seed", "tracking", *SWITCHES)
+
+
+@dataclass
+class LearnerConfig:
+    hidden: list[int]  # widths of the encoder's layers; 0 stands for RECORD's rule
+    pretrain: Training
+
+
+@dataclass
+class SeedConfig:
+    values: list[int]
+
+
+@dataclass
+class MethodConfig:
+    name: str
+
+
+@dataclass
+class DatasetConfig(Cut):
+    """What every dataset section has; the rest belongs to its source."""
+
+    name: str
+    order: str
+
+
+@dataclass
+class DataConfig:
+    """Where data files are looked for."""
+
+    root: str | None
+    download: bool
+    cache: str | None
+
+
+@dataclass
+class TrackingConfig:
+    experiment: str
+    uri: str | None
+
+
+@dataclass
+class SwitchConfig:
+    fuse: bool
+    force: bool
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A config, checked and built."""
+
+    config: Mapping[str, Any]  # as it is logged and hashed
+    name: str  # of the method
+    dataset: DatasetConfig
+    data: DataConfig
+    stream: StreamConfig
+    hidden: list[int]
+    method: Method
+    evaluation: EvalConfig
+    probe: Probe
+    seeds: list[int]
+    tracking: TrackingConfig
+    fuse: bool
+    force: bool
+
+
+def setup(config: Mapping[str, Any]) -> Setup:
+    """Every name, type and range of the config, before anything is loaded or recorded."""
+    _check_sections(config)
+    seeds = build(SeedConfig, config["seed"], "seed").values
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise UserError(f"seed.values={seeds}: expected distinct integers, none negative.")
+    learner = build(LearnerConfig, config["learner"], "learner")
+    if min(learner.hidden, default=0) < 0:
+        raise UserError(f"learner.hidden={learner.hidden}: a width cannot be negative.")
+    cut = {f.name for f in fields(DatasetConfig)}
+    dataset = {key: value for key, value in config["dataset"].items() if key in cut}
+    switches = build(SwitchConfig, {key: config[key] for key in SWITCHES}, "config")
+    return Setup(
+        config=config,
+        name=build(MethodConfig, config["method"], "method").name,
+        dataset=build(DatasetConfig, dataset, "dataset"),
+        data=build(DataConfig, config["data"], "data"),
+        stream=build(StreamConfig, config["stream"], "stream"),
+        hidden=learner.hidden,
+        method=Method(
+            make("labeler", config["labeler"], Labeler),
+            make("replay", config["replay"], Replay),
+            build(Lookback, config["lookback"], "lookback"),
+            learner.pretrain,
+        ),
+        evaluation=build(EvalConfig, config["eval"], "eval"),
+        probe=make("probe", config["probe"], Probe),
+        seeds=seeds,
+        tracking=build(TrackingConfig, config["tracking"], "tracking"),
+        fuse=switches.fuse,
+        force=switches.force,
+    )
+
+
+def _check_sections(config: Mapping[str, Any]) -> None:
+    for key in config:
+        if key not in SECTIONS:
+            raise UserError(f"The config has no section '{key}'. {suggest(str(key), SECTIONS)}")
+    for key in SECTIONS:
+        if key not in SWITCHES and not isinstance(config.get(key), Mapping):
+            raise UserError(f"The section '{key}' must hold settings, not {config.get(key)!r}.")

@@ -1,0 +1,81 @@
+"""A method on its way along a stream: all that it keeps between two steps, and the step itself.
+
+step t: y_t = labeler(D, D_{t-1}, X_t); theta_t = replay(theta_{t-1}, y_t); D_t = lookback(X_t, y_t).
+"""
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from sdsl.core.clock import Clock
+from sdsl.core.contract import Method, Pseudo, Step
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.scaler import Scaler
+
+
+class Adaptation:
+    """S replicas of a method; rows come in raw and are scaled here."""
+
+    def __init__(
+        self, method: Method, learner: Learner, gold: Rows, scaler: str, seeds: Sequence[int]
+    ):
+        self.method, self.learner, self.raw_gold, self.scaling = method, learner, gold, scaler
+        self.draws = Draws(seeds, "batches")
+        self.clock = Clock()
+        self.t = 0
+
+    def begin(self, X: Tensor, foreseen: Iterable[tuple[Tensor, Tensor]] = ()) -> None:
+        """Fit on gold. X is the first segment, which helps to set the scale.
+
+        foreseen: raw (X_t, true labels) of every segment to come, for privileged components.
+        """
+        method, gold = self.method, self.raw_gold
+        self.scaler = self._first_scaler(X)
+        with self.clock("train"):
+            self.gold = self.scaler.rows(gold)
+            self.learner.fit(method.pretrain, [self.gold], self.draws)
+            if method.labeler.privileged:
+                method.labeler.foresee((self.scaler(X), y) for X, y in foreseen)
+            method.labeler.start(self.gold, self.learner, self.draws)
+            method.replay.start(self.gold, self.learner, self.draws)
+        self.lookback = Rows.empty_like(gold.X)
+
+    def step(self, X: Tensor, truth: Tensor | None = None) -> tuple[Pseudo, dict[str, Tensor]]:
+        """Label the raw segment X [S, n, d] and learn from it; (labels, what the parts report)."""
+        self.t += 1
+        if self.scaling == "per_step":
+            self._rescale(X)
+        labeler, replay = self.method.labeler, self.method.replay
+        step = Step(
+            self.t,
+            self.gold,
+            self.lookback,
+            self.scaler(X),
+            self.learner.copy(),
+            self.draws,
+            truth if labeler.privileged else None,
+        )
+        with self.clock("label"):
+            pseudo = labeler.label(step, self.learner)
+        with self.clock("train"):
+            logged = pseudo.log | (replay.replay(step, pseudo, self.learner) or {})
+            self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
+        return pseudo, logged
+
+    def _first_scaler(self, X: Tensor) -> Scaler:
+        """Fitted on D and X_1, then frozen (or refitted at each step); or none at all."""
+        gold = self.raw_gold
+        if self.scaling == "none":
+            return Scaler.identity(gold.X)
+        # Padding of a ragged gold set repeats its first row, so it cannot shift the mean by much.
+        return Scaler.fit(torch.where(gold.mask[:, :, None], gold.X, gold.X[:, :1]), X)
+
+    def _rescale(self, X: Tensor) -> None:
+        """RECORD's way: a scaler of X_t and the rows in store, fitted anew at each step."""
+        raw = Rows(self.scaler.undo(self.lookback.X), self.lookback.y, self.lookback.count)
+        stored = raw if self.t > 1 else self.raw_gold
+        real = [stored.replica(s)[0] for s in range(len(X))]  # padding has no say
+        self.scaler = Scaler.fit(X, real)
+        self.gold, self.lookback = self.scaler.rows(self.raw_gold), self.scaler.rows(raw)

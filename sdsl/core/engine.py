@@ -1,0 +1,75 @@
+"""The loop that fills R: for t = 1..T, label X_t, replay, keep the lookback, test on Q_1..Q_T."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sdsl.core.adaptation import Adaptation
+from sdsl.core.contract import Method
+from sdsl.core.evaluation import EvalConfig, Tester
+from sdsl.core.learner import Learner
+from sdsl.core.metrics import best_relabelling
+from sdsl.core.scaler import Scaler
+from sdsl.core.stream import Stream
+
+OnStep = Callable[[int, float], None]  # called after every step with (t, Acc_t so far)
+
+
+@dataclass
+class Outcome:
+    """What a run of S replicas leaves behind."""
+
+    R: np.ndarray  # [S, T + 1, T]
+    curves: dict[str, np.ndarray]  # name -> [S, T]
+    seconds: dict[str, float]
+    learner: Learner
+    scaler: Scaler
+
+
+def run(
+    stream: Stream,
+    learner: Learner,
+    method: Method,
+    evaluation: EvalConfig,
+    on_step: OnStep = lambda t, online: None,
+) -> Outcome:
+    """One stream, one method, S seeds."""
+    adapting = Adaptation(method, learner, stream.gold(), stream.config.scaler, stream.seeds)
+    clock, log = adapting.clock, Log(len(stream.seeds), stream.T)
+    steps = range(1, stream.T + 1)
+    adapting.begin(stream.segment(1), ((stream.segment(t), stream.truth(t)) for t in steps))
+    tester = Tester(stream, evaluation)
+    with clock("eval"):
+        tester.fill(0, learner, adapting.scaler)
+    for t in steps:
+        truth = stream.truth(t)
+        pseudo, logged = adapting.step(stream.segment(t), truth)
+        with clock("eval"):
+            tester.fill(t, learner, adapting.scaler)
+            log.write(t, logged)
+            if pseudo.y is not None:
+                log.score(t, "pseudo_label", pseudo.y, truth, stream.C)
+            log.score(t, "test", *tester.diagonal(t, learner, adapting.scaler), stream.C)
+        on_step(t, tester.online(t))
+    return Outcome(tester.R, log.curves, clock.seconds, learner, adapting.scaler)
+
+
+class Log:
+    """Per-step numbers of S replicas; what a step does not report is NaN."""
+
+    def __init__(self, S: int, T: int):
+        self.curves: dict[str, np.ndarray] = defaultdict(lambda: np.full((S, T), np.nan))
+
+    def write(self, t: int, values: dict[str, Tensor]) -> None:
+        for name, value in values.items():
+            self.curves[name][:, t - 1] = torch.as_tensor(value).detach().double().numpy()
+
+    def score(self, t: int, name: str, y: Tensor, truth: Tensor, C: int) -> None:
+        """Accuracy, and accuracy under the best renaming of the classes: a swap shows as a gap."""
+        self.write(t, {f"{name}_acc": (y == truth).double().mean(1)})
+        for s, (a, b) in enumerate(zip(y.numpy(), truth.numpy(), strict=True)):
+            self.curves[f"{name}_acc_relabelled"][s, t - 1] = best_relabelling(a, b, C)[0]

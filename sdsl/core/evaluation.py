@@ -1,0 +1,87 @@
+"""Filling R: R[t, j] = accuracy of the model after step t on the test part Q_j, all j in one pass."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sdsl.core.fields import number
+from sdsl.core.learner import Learner
+from sdsl.core.network import Theta
+from sdsl.core.scaler import Scaler
+from sdsl.core.stream import Stream
+
+CHUNK = (
+    512  # test rows in a forward pass: activations stay in cache. Fixed: bits must not hang on S
+)
+
+
+@dataclass
+class EvalConfig:
+    """Which cells of R to fill; the diagonal and R[t, t+1] always are."""
+
+    every: int = number(low=1)  # a full row of R at every k-th step (and the last)
+    columns: int | None = number(low=1)  # at most this many columns in it, evenly spread
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The model that a full row of R was last computed for."""
+
+    theta: Theta
+    classifier: Callable[[Tensor], Tensor] | None
+    scaler: Scaler
+    t: int
+
+    def same(self, learner: Learner, scaler: Scaler) -> bool:
+        if self.scaler is not scaler or self.classifier is not learner.classifier:
+            return False
+        return all(torch.equal(a, b) for a, b in zip(learner.theta, self.theta, strict=True))
+
+
+class Tester:
+    """Fills R row by row, one batched forward pass over all test parts per row."""
+
+    def __init__(self, stream: Stream, config: EvalConfig):
+        self.X, self.y = stream.tests()  # [S, T, q, d], [S, T, q]
+        self.config, self.T = config, stream.T
+        self.R = np.full((len(self.X), stream.T + 1, stream.T), np.nan)
+        wide = np.linspace(0, self.T - 1, min(config.columns or self.T, self.T)).round().astype(int)
+        self.columns = np.unique(wide)
+        self.last: Evaluated | None = None
+
+    def fill(self, t: int, learner: Learner, scaler: Scaler) -> None:
+        full = t % self.config.every == 0 or t == self.T
+        near = [j for j in (t - 1, t) if 0 <= j < self.T]  # R[t, t] and R[t, t+1]
+        columns = np.union1d(self.columns, near).astype(int) if full else np.array(near, int)
+        if self.last and self.last.same(learner, scaler):  # a model that did not move keeps its row
+            known = self.R[:, self.last.t]
+            columns = columns[np.isnan(known[0, columns])]
+            self.R[:, t] = known
+        if len(columns):
+            self.R[:, t, columns] = self.accuracy(columns, learner, scaler)
+        if full:
+            self.last = Evaluated(learner.copy(), learner.classifier, scaler, t)
+
+    def accuracy(self, columns: np.ndarray, learner: Learner, scaler: Scaler) -> np.ndarray:
+        """[S, len(columns)]"""
+        index = torch.as_tensor(columns)
+        whole = len(columns) == self.T
+        X = (self.X if whole else self.X[:, index]).flatten(1, 2)
+        y = (self.y if whole else self.y[:, index]).flatten(1, 2)
+        hit = [
+            learner.predict(scaler(x)) == y_
+            for x, y_ in zip(X.split(CHUNK, 1), y.split(CHUNK, 1), strict=True)
+        ]
+        right = torch.cat(hit, 1).view(len(X), len(columns), -1).sum(2)  # counts, exact
+        return right.double().div(self.y.shape[2]).numpy()
+
+    def diagonal(self, t: int, learner: Learner, scaler: Scaler) -> tuple[Tensor, Tensor]:
+        """(predictions, truth) on Q_t, [S, q] each."""
+        return learner.predict(scaler(self.X[:, t - 1])), self.y[:, t - 1]
+
+    def online(self, t: int) -> float:
+        """Acc_t so far, mean over the replicas."""
+        return float(np.mean([np.diagonal(r[1:])[:t].mean() for r in self.R]))

@@ -1,0 +1,19 @@
+"""The settings of a component: dataclass fields that say name, type and range. Values live in YAML."""
+
+import dataclasses
+from typing import Any
+
+
+def number(low: float | None = None, high: float | None = None) -> Any:
+    """A field that must lie in [low, high]."""
+    return dataclasses.field(metadata={"low": low, "high": high})
+
+
+def choice(*options: str) -> Any:
+    """A field that must be one of the options."""
+    return dataclasses.field(metadata={"options": options})
+
+
+def word(pattern: str, expected: str) -> Any:
+    """A text field that must match a pattern; `expected` says so in words."""
+    return dataclasses.field(metadata={"pattern": pattern, "expected": expected})

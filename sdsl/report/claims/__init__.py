@@ -1,0 +1,1 @@
+"""What the paper says, and the statistics and tests that judge it."""

@@ -1,0 +1,66 @@
+"""The files of a run: R as NPY, CSV and a heat map, all curves, the config, the environment."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import OmegaConf
+
+from sdsl.tracking import provenance
+
+
+def write(
+    folder: Path,
+    R: np.ndarray,
+    curves: Mapping[str, np.ndarray],
+    config: Mapping[str, Any],
+    title: str,
+    footnote: str,
+) -> None:
+    """R is [T, T], rows 1..T; a curve's row t is step t."""
+    np.save(folder / "R.npy", R)
+    # Accuracies are counts over q test rows: six digits lose nothing that a reader could use.
+    np.savetxt(folder / "R.csv", R, fmt="%.6g", delimiter=",")
+    write_curves(folder / "curves.csv", curves)
+    heat_map(folder / "R.png", R, title, footnote)
+    (folder / "config.yaml").write_text(OmegaConf.to_yaml(dict(config)), encoding="utf-8")
+    (folder / "environment.txt").write_text(provenance.packages(), encoding="utf-8")
+    if patch := provenance.diff():
+        (folder / "diff.patch").write_text(patch, encoding="utf-8")
+
+
+def write_curves(file: Path, curves: Mapping[str, np.ndarray]) -> None:
+    """One column a curve, one row a step; shorter curves and unknown values are left empty."""
+    length = max(map(len, curves.values()), default=0)
+    with file.open("w", newline="", encoding="utf-8") as out:
+        table = csv.writer(out)
+        table.writerow(["step", *curves])
+        for t in range(length):
+            cells = [c[t] if t < len(c) else np.nan for c in curves.values()]
+            table.writerow([t + 1, *("" if np.isnan(v) else f"{v:.9g}" for v in cells)])
+
+
+def heat_map(file: Path, R: np.ndarray, title: str, footnote: str) -> None:
+    """R[i, j]; cividis reads the same to colour-blind eyes and in print."""
+    from matplotlib.figure import Figure  # half a second, and only here
+
+    T = len(R)
+    low = np.floor(10 * np.nanmin(R)) / 10 if np.isfinite(R).any() else 0.0
+    figure = Figure(figsize=(4.6, 4.2))
+    axes = figure.add_axes((0.13, 0.17, 0.66, 0.72))  # by hand: a layout engine draws it all twice
+    image = axes.imshow(
+        np.ma.masked_invalid(R),
+        cmap="cividis",
+        vmin=min(low, 0.9),
+        vmax=1.0,
+        extent=(0.5, T + 0.5, T + 0.5, 0.5),
+        interpolation="nearest",
+    )
+    axes.set_xlabel("test segment j")
+    axes.set_ylabel("after learning segment i")
+    axes.set_title(title, fontsize=10)
+    figure.colorbar(image, cax=figure.add_axes((0.82, 0.17, 0.035, 0.72)), label="accuracy R[i, j]")
+    figure.text(0.01, 0.015, footnote, fontsize=6, color="0.35")
+    figure.savefig(file, dpi=150)
