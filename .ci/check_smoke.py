@@ -1,4 +1,4 @@
-"""After `+sweeps=smoke`: every run FINISHED, with an R of the right shape, and none missing."""
+"""After `+sweeps=smoke`: every run is FINISHED, has an R of the right shape, and none is missing."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from mlflow import MlflowClient
 
-from sdsl.tracking.client import store_uri
+from sdsl.tracking.address import store_uri
 
 METHODS = {path.stem for path in Path("conf/method").glob("*.yaml")}
 DATASETS = {path.stem for path in Path("conf/dataset").glob("*.yaml")}

@@ -5,14 +5,16 @@ trial = run(setup(composed("method=ours", "dataset=satimage")), seeds=[0, 1])
 trial.outcome.R  # [seeds, T + 1, T]
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 from sdsl import datasets
+from sdsl.config import schema
 from sdsl.config.schema import Setup
 from sdsl.core import engine
 from sdsl.core.engine import OnStep, Outcome
@@ -29,6 +31,11 @@ class Trial:
     stream: Stream
     outcome: Outcome
     probed: dict[str, np.ndarray]  # name -> [S, points]
+
+
+def setup(config: Mapping[str, Any]) -> Setup:
+    """Every section checked and every part built, before anything is loaded or recorded."""
+    return schema.setup(config)
 
 
 def load(setup: Setup) -> Table:

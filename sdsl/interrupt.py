@@ -7,6 +7,7 @@ nobody marks as KILLED.
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _depth = 0
@@ -38,7 +39,7 @@ def shielded() -> Iterator[None]:
             raise KeyboardInterrupt(number)
 
 
-def _handle(number: int, frame) -> None:
+def _handle(number: int, frame: FrameType | None) -> None:
     global _waiting
     if _depth:
         _waiting = number

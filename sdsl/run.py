@@ -1,44 +1,54 @@
-"""The only Hydra entry: python -m sdsl.run [key=value ...]; -m or +sweeps=NAME for a sweep."""
+"""python -m sdsl.run [key=value ...]: one run; with -m or +sweeps=NAME a sweep."""
 
 import os
 import signal
 import sys
-from pathlib import Path
+import traceback
+from types import TracebackType
 
 import hydra
 from omegaconf import OmegaConf
 
-from sdsl import interrupt
-from sdsl.config import help as choices
-from sdsl.config import refusals
-from sdsl.config import seeds as overrides
+from sdsl import __version__, interrupt
+from sdsl.config import help as help_page
+from sdsl.config import refusals, seeds
+from sdsl.config.home import home
 from sdsl.launch import job, plugins
-
-
-def home() -> Path:
-    """The folder that holds conf/ and sweeps/: inside an installed package, else the repository."""
-    package = Path(__file__).resolve().parent
-    return package if (package / "conf").is_dir() else package.parent
+from sdsl.tracking.address import masked
 
 
 def main() -> None:
+    if "--version" in sys.argv[1:]:
+        print(f"sdsl {__version__}")
+        return
     os.environ["SDSL_HOME"] = str(home())
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, and the refusal is worded here
-    OmegaConf.register_new_resolver("sdsl_help", choices.help_text, replace=True)
+    OmegaConf.register_new_resolver("sdsl_help", help_page.help_text, replace=True)
     plugins.register()
     interrupt.install()
+    sys.excepthook = _print_masked
     start = hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")
     try:
-        sys.argv[1:] = overrides.rewrite(sys.argv[1:])
-        start(job.task)()
+        sys.argv[1:] = seeds.rewrite(sys.argv[1:])
+        try:
+            start(job.task)()
+        except job.PastHydra as carrier:
+            raise carrier.error from None
     except Exception as error:
         if not refusals.refused(error):
             raise
-        print(refusals.message(error), file=sys.stderr)
+        print(masked(refusals.message(error)), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:
         print("Stopped. The same command goes on from here.", file=sys.stderr)
         sys.exit(128 + (stop.args[0] if stop.args else signal.SIGINT))
+
+
+def _print_masked(
+    kind: type[BaseException], error: BaseException, where: TracebackType | None
+) -> None:
+    """A traceback as Python prints it, without passwords in addresses."""
+    print(masked("".join(traceback.format_exception(kind, error, where))), end="", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from rich.progress import track
 
 from sdsl import experiment
-from sdsl.config.compose import config
+from sdsl.config.compose import composed
 from sdsl.core.metrics import summarise
 
 SEEDS = (10, 11)
@@ -76,8 +76,8 @@ VARIANTS = {
 def score(variant: str, stream: str) -> dict:
     """Acc_t and Acc_T of one variant on one stream, mean over the seeds."""
     words = f"method=ours eval.every=1000 {STREAMS[stream]} {VARIANTS[variant]}".split()
-    _, outcome, _ = experiment.run(config(*words), SEEDS)
-    found = [summarise(R) for R in outcome.R]
+    trial = experiment.run(experiment.setup(composed(*words)), SEEDS)
+    found = [summarise(R) for R in trial.outcome.R]
     return {
         "variant": variant,
         "stream": stream,

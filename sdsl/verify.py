@@ -1,93 +1,134 @@
-"""Same config, same bits: python -m sdsl.verify RUN_ID reruns a logged run and compares its R."""
+"""Same config, same bits: python -m sdsl.verify RUN_ID reruns a logged run and compares its R.
+
+It also checks what the run says about itself: its key, its metrics and the SHA-256 of its files.
+"""
 
 import argparse
 import os
-import re
 import sys
-import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from omegaconf import OmegaConf
 
 from sdsl.errors import UserError
 
+if TYPE_CHECKING:  # torch and MLflow take seconds to load: --help must not pay for them
+    from sdsl.config.schema import Setup
+    from sdsl.tracking.logged_run import LoggedRun
+    from sdsl.tracking.run_summary import Results
+
 WATCHED = ("data_source", "data_sha256", "stream_sha256", "code_sha256", "git_sha", "dirty")
 MACHINE = ("torch", "numpy", "sklearn", "python", "cpu")
+CLOCKS = ("seconds_train", "seconds_eval")  # differ from run to run
 
 
 @dataclass(frozen=True)
 class Verdict:
+    """What a rerun shows."""
+
     name: str
-    same: bool
-    cells: int  # of R that differ
+    cells: int | None  # of R that differ; None: R has another shape
+    false_statements: list[str]  # what the run says about itself and is not so
     differences: list[str]  # in data, code, versions or machine
+
+    @property
+    def same(self) -> bool:
+        return self.cells == 0 and not self.false_statements
 
 
 def verify(run_id: str, uri: str | None = None) -> Verdict:
     """Rerun a logged run from its stored config."""
-    from mlflow.exceptions import MlflowException
-
     from sdsl import experiment
-    from sdsl.tracking import identity, provenance
-    from sdsl.tracking.client import PatientClient, store_uri
+    from sdsl.tracking import identity, logged_run, provenance, run_summary
 
-    if not re.fullmatch(r"[0-9a-f]{32}", run_id):
-        raise UserError(f"'{run_id}' is not a run id: expected 32 hexadecimal digits, from the UI.")
-    client = PatientClient(store_uri(uri))
-    try:
-        run = client.get_run(run_id)
-        if run.info.status != "FINISHED" or run.data.tags.get("kind") != "run":
-            raise UserError(f"Run {run_id} is not a finished run of one seed.")
-        with tempfile.TemporaryDirectory() as folder:
-            config_file, R_file = (
-                Path(client.download_artifacts(run_id, name, folder))
-                for name in ("config.yaml", "R.npy")
-            )
-            config = OmegaConf.to_container(OmegaConf.load(config_file))
-            logged = np.load(R_file, allow_pickle=False)
-    except MlflowException as error:
-        raise UserError(f"Run {run_id}: {error.message}") from None
-    table = experiment.load(config)
-    outcome = experiment.run(config, config["seed"]["values"], table)[1]
-    R = outcome.R[0, 1:]
-    now = provenance.tags() | {
-        "data_source": table.source,
-        "data_sha256": table.sha256,
-        "stream_sha256": experiment.digest(table),
-        "code_sha256": identity.code_sha256(config),
-    }
-    then = run.data.tags
-    differences = [
-        f"{key}: was {then.get(key)}, is {now[key]}"
-        for key in (*WATCHED, *MACHINE)
-        if then.get(key) != now[key]
+    logged = logged_run.read(run_id, uri)
+    setup = experiment.setup(logged.config)
+    table = experiment.load(setup)
+    trial = experiment.run(setup, table=table)
+    results = run_summary.summarise(trial.outcome, trial.probed, 0)
+    false_statements = [
+        *_changed_files(logged),
+        *_wrong_key(logged, setup),
+        *_wrong_metrics(logged.metrics, _as_logged(results)),
     ]
-    fits = R.shape == logged.shape
-    cells = int((logged != R).sum() - (np.isnan(R) & np.isnan(logged)).sum()) if fits else R.size
-    same = fits and R.tobytes() == logged.tobytes()
-    return Verdict(run.info.run_name, same, cells, differences)
+    now = provenance.tags() | identity.describe(setup, table).tags()
+    differences = [
+        f"{key}: was {logged.tags.get(key)}, is {now[key]}"
+        for key in (*WATCHED, *MACHINE)
+        if logged.tags.get(key) != now[key]
+    ]
+    cells = differing_cells(logged.R, trial.outcome.R[0, 1:])
+    return Verdict(logged.name, cells, false_statements, differences)
 
 
-def main() -> None:
+def differing_cells(logged: np.ndarray, R: np.ndarray) -> int | None:
+    """How many cells differ in any bit; None if the shapes differ."""
+    if logged.shape != R.shape or logged.dtype != R.dtype:
+        return None
+    bits = [np.ascontiguousarray(matrix).view(np.uint64) for matrix in (logged, R)]
+    return int((bits[0] != bits[1]).sum())
+
+
+def _changed_files(logged: "LoggedRun") -> list[str]:
+    return [
+        f"{tag}: the run says {logged.tags.get(tag)}, its file has {digest}"
+        for tag, digest in logged.digests.items()
+        if logged.tags.get(tag) != digest
+    ]
+
+
+def _wrong_key(logged: "LoggedRun", setup: "Setup") -> list[str]:
+    """The key that the stored config gives with the data and the code that the run names."""
+    from sdsl.tracking import identity
+
+    stream, code = (logged.tags.get(name, "none") for name in ("stream_sha256", "code_sha256"))
+    key = identity.run_key(identity.group_key(setup, stream, code), setup.seeds[0])
+    said = logged.tags.get("run_key")
+    return [] if key == said else [f"run_key: the run says {said}, its config and tags give {key}"]
+
+
+def _wrong_metrics(logged: Mapping[str, float], rerun: Mapping[str, float]) -> list[str]:
+    return [
+        f"{name}: the run says {logged.get(name)}, its rerun gives {value}"
+        for name, value in rerun.items()
+        if name not in CLOCKS and logged.get(name) != value
+    ]
+
+
+def _as_logged(results: "Results") -> dict[str, float]:
+    """Metrics as MLflow shows them: of a curve, its last point."""
+    known = {name: c.values[np.isfinite(c.values)] for name, c in results.curves.items()}
+    last = {name: float(values[-1]) for name, values in known.items() if len(values)}
+    return last | results.metrics
+
+
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sdsl.verify", description=__doc__)
     parser.add_argument("run_id", metavar="RUN_ID", help="the 32 digits that MLflow shows")
+    run_id = parser.parse_args(words).run_id
     try:
-        verdict = verify(parser.parse_args().run_id, os.environ.get("MLFLOW_TRACKING_URI"))
+        verdict = verify(run_id, os.environ.get("MLFLOW_TRACKING_URI"))
     except UserError as error:
         print(error, file=sys.stderr)
-        sys.exit(2)
-    if verdict.same:
-        print(f"{verdict.name}: R is the same, bit for bit.")
-    else:
-        print(f"{verdict.name}: R differs in {verdict.cells} cells.")
-    why = "What differs besides" if verdict.same else "What differs"
-    print(f"{why}: " + ("nothing that is recorded." if not verdict.differences else ""))
+        return 2
+    print(f"{verdict.name}: {_about_R(verdict.cells)}")
+    if verdict.false_statements:
+        print("What the run says about itself and is not so:")
+        print("\n".join(f"  {line}" for line in verdict.false_statements))
+    besides = " besides" if verdict.cells == 0 else ""
+    print(f"What differs{besides}: " + ("" if verdict.differences else "nothing that is recorded."))
     for line in verdict.differences:
         print(f"  {line}")
-    sys.exit(0 if verdict.same else 1)
+    return 0 if verdict.same else 1
+
+
+def _about_R(cells: int | None) -> str:
+    if cells is None:
+        return "R has another shape."
+    return "R is the same, bit for bit." if cells == 0 else f"R differs in {cells} cells."
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,12 +1,9 @@
-"""Jobs that fail in every way beside one that does not: what any launcher owes the user then."""
+"""Jobs that fail in every way beside one that does not: what every launcher must do then."""
 
 import sys
 from pathlib import Path
 
-from cli import TINY, call, runs
-from mlflow import MlflowClient
-
-from sdsl.tracking.client import store_uri
+from cli import TINY, artifact, call, runs
 
 CODE = """
 import os, resource, signal
@@ -17,7 +14,7 @@ from sdsl.labelers.none import NoLabels
 
 @dataclass
 class Bomb(NoLabels):
-    how: str = "raise"
+    how: str
 
     def start(self, gold, learner, draws):
         with Path("tries.txt").open("a") as file:
@@ -37,7 +34,7 @@ CAUSES = {"kill": "", "raise": "ValueError: a bad labeler", "memory": "can't all
 
 
 def explode(here: Path, monkeypatch, capfd, *words: str) -> dict[str, str]:
-    """Sweep over the bombs and one sound job; how -> the cause that was told."""
+    """Sweep over the bombs and one sound job; how it fails -> the cause that was listed."""
     (here / "minefield").mkdir()
     (here / "minefield" / "bomb.py").write_text(CODE)
     (here / "mine" / "labeler").mkdir(parents=True)
@@ -55,14 +52,14 @@ def explode(here: Path, monkeypatch, capfd, *words: str) -> dict[str, str]:
     assert out.count("twonorm") == 1, "the table has the sound job"
     assert "Traceback" not in err
     listed = [part.split("\n") for part in err.split("FAILED ")[1:]]
-    told = {how: lines[1] for lines in listed for how in CAUSES if f"labeler={how}" in lines[0]}
-    assert told.keys() == CAUSES.keys(), "overrides and cause of every failure are listed"
-    client, last = MlflowClient(store_uri(None)), str(len(CAUSES))
+    causes = {how: lines[1] for lines in listed for how in CAUSES if f"labeler={how}" in lines[0]}
+    assert causes.keys() == CAUSES.keys(), "overrides and cause of every failure are listed"
+    last = str(len(CAUSES))
     assert [r.info.status for r in runs() if r.data.tags["job"] == last] == ["FINISHED"]
     for job, how in enumerate(CAUSES):
-        ended = [run.info for run in runs() if run.data.tags["job"] == str(job)]
-        assert {info.status for info in ended} == {"FAILED"}, how
-        for info in ended:
-            text = Path(client.download_artifacts(info.run_id, "traceback.txt")).read_text()
-            assert CAUSES[how] in text and CAUSES[how] in told[how]
-    return told
+        ended = [run for run in runs() if run.data.tags["job"] == str(job)]
+        assert {run.info.status for run in ended} == {"FAILED"}, how
+        for run in ended:
+            text = artifact(run, "traceback.txt").read_text()
+            assert CAUSES[how] in text and CAUSES[how] in causes[how]
+    return causes

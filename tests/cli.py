@@ -1,33 +1,83 @@
-"""`python -m sdsl.run` inside the test's own process, and what it left in the ledger."""
+"""`python -m sdsl.run`, in the test's own process or beside it, and what it left in the store."""
 
+import hashlib
+import os
+import subprocess
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 from mlflow import MlflowClient
+from mlflow.entities import Run
 
-from sdsl import run
-from sdsl.tracking.client import store_uri
+from sdsl.config.schema import Setup
+from sdsl.launch import job
+from sdsl.launch.types import JobReport
+from sdsl.run import main
+from sdsl.tracking.address import store_uri
 
+ROOT = Path(__file__).parents[1]
 TINY = ("method=st", "dataset=twonorm", "stream.max_segments=2", "learner.pretrain.steps=5")
 SERIAL = "hydra.launcher.n_jobs=1"
 
 
 def call(*words: str) -> int:
-    """The exit status of a command line."""
-    before, sys.argv = sys.argv, ["sdsl.run", *words]
+    """The exit status of a command line, run in this process."""
+    before, hook, sys.argv = sys.argv, sys.excepthook, ["sdsl.run", *words]
     try:
-        run.main()
+        main()
     except SystemExit as stop:
         return stop.code or 0
     finally:
-        sys.argv = before
+        sys.argv, sys.excepthook = before, hook
     return 0
 
 
-def runs(kind: str = "run", uri: str | None = None) -> list:
-    """All runs of the experiment, whatever their status."""
-    client = MlflowClient(store_uri(uri))
-    experiment = client.get_experiment_by_name("sdsl")
-    found = client.search_runs([experiment.experiment_id], f"tags.kind = '{kind}'")
+def start(*words: str, module: str = "sdsl.run", **environment: str) -> subprocess.Popen[str]:
+    """A command in a process, and a process group, of its own: as in a terminal."""
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 600
+    while not condition():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.05)
+
+
+def checked_only(monkeypatch) -> list[Setup]:
+    """From now on jobs are checked but not run; the list fills with what would have run."""
+    setups: list[Setup] = []
+
+    def note(setup, screen, tags=None) -> JobReport:
+        setups.append(setup)
+        return JobReport(setup.name, "d", "g", [], 0, "data", "own", "sqlite:///x")
+
+    monkeypatch.setattr(job, "run", note)
+    monkeypatch.setattr(job, "print_summary", lambda reports: None)
+    monkeypatch.setattr("sdsl.launch.launcher.print_summary", lambda reports: None)
+    return setups
+
+
+def client(uri: str | None = None) -> MlflowClient:
+    return MlflowClient(store_uri(uri))
+
+
+def runs(kind: str = "run", uri: str | None = None) -> list[Run]:
+    """All runs of the experiment, whatever their status; none if there is no experiment yet."""
+    experiment = client(uri).get_experiment_by_name("sdsl")
+    if experiment is None:
+        return []
+    found = client(uri).search_runs([experiment.experiment_id], f"tags.kind = '{kind}'")
     return sorted(found, key=lambda run: (run.info.run_name, run.info.start_time))
 
 
@@ -36,3 +86,24 @@ def status(kind: str = "run") -> dict[str, str]:
     found = [(run.info.run_name, run.info.status) for run in runs(kind)]
     assert len(dict(found)) == len(found), found
     return dict(found)
+
+
+def stored(run: Run, name: str) -> Path:
+    """A run's file where a store here keeps it."""
+    return Path("outputs", "mlruns", run.info.run_id, "artifacts", name)
+
+
+def artifact(run: Run, name: str, uri: str | None = None) -> Path:
+    """A copy of a run's file."""
+    return Path(client(uri).download_artifacts(run.info.run_id, name))
+
+
+def hashes(uri: str | None = None) -> dict[str, str]:
+    """run_key -> SHA-256 of the artifact R.npy, of what is FINISHED; none there twice."""
+    found: dict[str, str] = {}
+    for run in runs(uri=uri):
+        if run.info.status == "FINISHED":
+            key = run.data.tags["run_key"]
+            assert key not in found, "done twice"
+            found[key] = hashlib.sha256(artifact(run, "R.npy", uri).read_bytes()).hexdigest()
+    return found

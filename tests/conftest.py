@@ -1,18 +1,16 @@
-"""Makes tests/support.py importable from every test folder; a folder with a store to run in."""
+"""Folders to run in, each with a store of its own."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory) -> Path:
     """A new mlflow.db, made once: MLflow takes seconds to make one."""
-    from sdsl.tracking.client import PatientClient, store_uri
+    from sdsl.tracking.address import store_uri
+    from sdsl.tracking.client import PatientClient
 
     file = tmp_path_factory.mktemp("store") / "mlflow.db"
     PatientClient(store_uri(f"sqlite:///{file}"))
@@ -20,9 +18,15 @@ def empty_store(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def here(empty_store, tmp_path, monkeypatch) -> Path:
-    """An empty folder to run in, with a store of its own."""
-    shutil.copy(empty_store, tmp_path)
+def empty_folder(tmp_path, monkeypatch) -> Path:
+    """An empty folder to run in."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def here(empty_store, empty_folder) -> Path:
+    """A folder to run in that holds nothing but a new store."""
+    shutil.copy(empty_store, empty_folder)
+    return empty_folder

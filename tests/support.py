@@ -1,16 +1,18 @@
 """What many tests need: a composed config, and small made-up streams that are none of the eight."""
 
-import os
 from copy import deepcopy
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
+from sdsl import experiment
+from sdsl.config.build import build
+from sdsl.config.compose import component, merged  # noqa: F401
+from sdsl.config.compose import composed as config
+from sdsl.core.stream import Cut
 from sdsl.core.table import Table
+from sdsl.core.training import Training
 
 torch.set_num_threads(1)  # as a run does
 
@@ -18,16 +20,9 @@ ROOT = Path(__file__).parents[1]
 METHODS = sorted(path.stem for path in (ROOT / "conf" / "method").glob("*.yaml"))
 
 
-def config(*overrides: str) -> dict:
-    """The config that `python -m sdsl.run <overrides>` would run, as a plain dict."""
-    return deepcopy(_composed(overrides))
-
-
-@cache
-def _composed(overrides: tuple[str, ...]) -> dict:
-    os.environ.setdefault("SDSL_HOME", str(ROOT))
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        return OmegaConf.to_container(compose("config", list(overrides)), resolve=True)
+def training(**changes) -> Training:
+    """conf/training/default.yaml, some values changed."""
+    return build(Training, config()["learner"]["pretrain"] | {"steps": 100} | changes, "training")
 
 
 def table(X, y, name: str = "made-up") -> Table:
@@ -48,20 +43,23 @@ def blobs(rows=1200, classes=2, d=2, drift=0.0, spread=0.5, seed=0) -> Table:
 
 def small(segment_size: int = 100, test_size: int = 30) -> dict:
     """A dataset section for a made-up table."""
-    return {
-        "name": "made-up",
-        "segment_size": segment_size,
-        "test_size": test_size,
-        "gold_per_class": 5,
-    }
+    sizes = {"segment_size": segment_size, "test_size": test_size}
+    return config("dataset=own/table")["dataset"] | sizes | {"name": "made-up", "gold_per_class": 5}
 
 
-def run(*overrides: str, seeds=(0, 1), data: Table | None = None, **sizes):
-    """(stream, outcome, probe curves) of a composed config on a made-up table."""
-    from sdsl import experiment
+def cut(segment_size: int = 100, test_size: int = 30, gold_per_class: int | None = 5) -> Cut:
+    return Cut(segment_size, test_size, gold_per_class, None)
 
-    cfg = config(*overrides) | {"dataset": small(**sizes)}
-    return experiment.run(cfg, seeds, data if data is not None else blobs(drift=1.0))
+
+def trial(cfg: dict, seeds=(0, 1), data: Table | None = None) -> experiment.Trial:
+    """A config run on a made-up table."""
+    data = data if data is not None else blobs(drift=1.0)
+    return experiment.run(experiment.setup(cfg), seeds, data)
+
+
+def run(*overrides: str, seeds=(0, 1), data: Table | None = None, **sizes) -> experiment.Trial:
+    """The same from overrides."""
+    return trial(config(*overrides) | {"dataset": small(**sizes)}, seeds, data)
 
 
 # The fewest of everything that still runs every line of a method.

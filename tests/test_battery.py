@@ -2,6 +2,7 @@
 
 import gc
 import random
+from dataclasses import replace
 from functools import cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
@@ -16,6 +17,7 @@ from sdsl.core import engine
 from sdsl.core.contract import Labeler
 from sdsl.core.learner import Learner
 from sdsl.core.lookback import Lookback
+from sdsl.core.network import layer_sizes
 from sdsl.core.stream import Stream
 from sdsl.errors import UserError
 from sdsl.labelers import static_bound
@@ -53,7 +55,8 @@ def settings_of(method: str, settings: dict | None = None, sizes: dict = SIZES) 
 
 def run(method: str, settings: dict | None = None, data=DATA, seeds=(0, 1), sizes=SIZES):
     """(stream, outcome) of a method cut short."""
-    return experiment.run(settings_of(method, settings, sizes), seeds, data)[:2]
+    trial = support.trial(settings_of(method, settings, sizes), seeds, data)
+    return trial.stream, trial.outcome
 
 
 def check_sound(outcome, T=3, S=2) -> None:
@@ -268,21 +271,23 @@ def rows_held(blocks: list[np.ndarray], X: np.ndarray) -> int:
 
 
 @cache
-def watch(method: str, seed=2) -> list[dict]:
+def watch(name: str, seed=2) -> list[dict]:
     """After every step: rows held of each segment, by the classifier, of the tests; bytes held."""
     # Without scaling a held row is the table's row, number by number.
     settings = {"lookback.size": KEPT, "stream.scaler": "none"}
-    cfg = settings_of(method, settings | small_selection(method, KEPT))
-    parts = experiment.check(cfg)
+    cfg = settings_of(name, settings | small_selection(name, KEPT))
+    setup = experiment.setup(cfg)
     data = support.blobs(rows=180, classes=3, drift=1.0, spread=1.0)  # gold and five segments
     assert len(np.unique(data.X)) == data.X.size
-    stream = Stream(data, cfg["dataset"], parts.stream, [seed])
-    learner = Learner(parts.learner.sizes(stream.d, stream.C), [seed])
-    lookback = Watched(parts.lookback.size, parts.lookback.select)
+    stream = experiment.cut(setup, data, [seed])
+    learner = Learner(layer_sizes(stream.d, setup.hidden, stream.C), [seed])
+    given = setup.method.lookback
+    lookback = Watched(given.size, given.select)
+    method = replace(setup.method, lookback=lookback)
     steps = []
 
     def look(t, online):
-        blocks = held_numbers(parts.labeler, parts.replay, learner, lookback)
+        blocks = held_numbers(method, learner)
         classifier = held_numbers(learner.classifier)
         steps.append(
             {
@@ -295,16 +300,7 @@ def watch(method: str, seed=2) -> list[dict]:
             }
         )
 
-    engine.run(
-        stream,
-        learner,
-        parts.labeler,
-        parts.replay,
-        lookback,
-        parts.learner.pretrain,
-        parts.evaluation,
-        look,
-    )
+    engine.run(stream, learner, method, setup.evaluation, look)
     return steps
 
 
@@ -336,5 +332,5 @@ def test_rows_that_are_held_are_found():
 
 def test_classes_without_gold_rows_are_refused():
     data = support.blobs(rows=120, classes=40)
-    with pytest.raises(UserError, match="Every class needs a gold label"):
+    with pytest.raises(UserError, match="a class without a gold label"):
         run("ours", data=data)

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support import blobs, brief, config, small
-
-from sdsl import experiment
+from support import blobs, brief, config, small, trial
 
 HERE = Path(__file__)
 METHODS = ("ours", "record", "pl_conf", "dann", "eaml", "jt", "scargc")
@@ -22,7 +20,7 @@ def fingerprints(seeds=(0, 1), methods=METHODS) -> dict[str, str]:
     found = {}
     for method in methods:
         cfg = brief(config(f"method={method}")) | {"dataset": small()}
-        R = experiment.run(cfg, seeds, blobs(classes=3, d=5, drift=1.0))[1].R
+        R = trial(cfg, seeds, blobs(classes=3, d=5, drift=1.0)).outcome.R
         for s, seed in enumerate(seeds):
             found[f"{method} {seed}"] = hashlib.sha256(R[s].tobytes()).hexdigest()
     return found

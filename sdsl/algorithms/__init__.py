@@ -1,1 +1,1 @@
-"""Mathematics that several components share; nothing here knows of a config, a store or a screen."""
+"""Mathematics that several components share; it knows of no config, store or screen."""

@@ -6,6 +6,8 @@ Points stand in columns, z = [x, y] of shape [B, C, N]: torch multiplies few row
 columns. B holds the replicas; nothing reduces across it.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -60,11 +62,11 @@ class MMD(torch.autograd.Function):
     """MMD^2 [B] of z [B, C, N]; real and pairs as above."""
 
     @staticmethod
-    def forward(ctx, z: Tensor, real: Tensor, pairs: Tensor) -> Tensor:
+    def forward(ctx: Any, z: Tensor, real: Tensor, pairs: Tensor) -> Tensor:
         kernel = torch.empty_like(pairs)
         ctx.save_for_backward(mmd_gradient(z, real, pairs, kernel))
         return kernel.mul_(pairs).sum(2).sum(1)
 
     @staticmethod
-    def backward(ctx, grad: Tensor):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return grad[:, None, None] * ctx.saved_tensors[0], None, None

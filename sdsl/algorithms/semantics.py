@@ -13,7 +13,9 @@ from sdsl.algorithms.subspace import energy_projector
 from sdsl.core.replica import Rows
 
 
-def class_means(f: Tensor, y: Tensor, classes: int, mask: Tensor | None = None):
+def class_means(
+    f: Tensor, y: Tensor, classes: int, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """(mean feature of each class [S, C, m], members of each class [S, C, 1])."""
     members = F.one_hot(y, classes).to(f.dtype)  # [S, n, C]
     if mask is not None:
@@ -96,9 +98,15 @@ class Off:
     def refine(self, E: Tensor, anchor: float) -> Tensor:
         return E
 
+    def penalty(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        return U.new_zeros(len(U)), torch.zeros_like(U)
 
-def semantics(mode: str, gold: Rows, f: Tensor, classes: int, energy: float):
+
+Semantics = Project | Gram | Off
+
+
+def semantics(mode: str, gold: Rows, f: Tensor, classes: int, energy: float) -> Semantics:
     """The chosen reading, fitted to gold's features f [S, g, m]."""
     if mode == "off" or (mode == "project" and classes < 3):
         return Off()
-    return {"project": Project, "gram": Gram}[mode](gold, f, classes, energy)
+    return (Gram if mode == "gram" else Project)(gold, f, classes, energy)

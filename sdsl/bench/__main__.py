@@ -11,20 +11,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sdsl.bench import rows as results
-from sdsl.bench import timing
+from sdsl.bench import rows, timing
 from sdsl.errors import UserError
 
 PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start"]
+TABLE = "table.md"  # all parts in one; the committed one is in outputs/paper/bench/README.md
 
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sdsl.bench", description=__doc__)
     add = parser.add_argument
     add("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)}; none means all")
-    add("--out", type=Path, default=Path("outputs/bench"), help="where to (%(default)s)")
-    add("--tiny", action="store_true", help="sizes that only show that it works")
-    add("--install", action="store_true", help="make the peers' environment first")
+    add("--out", type=Path, default=Path("outputs/bench"), help="folder to write to (%(default)s)")
+    add("--tiny", action="store_true", help="tiny sizes, which only show that it works")
+    add("--install", action="store_true", help="first make the environment of the peers")
     args = parser.parse_args(words)
     if unknown := set(args.parts) - set(PARTS):
         parser.error(f"unknown part {', '.join(sorted(unknown))}; parts: {', '.join(PARTS)}")
@@ -35,14 +35,15 @@ def main(words: Sequence[str] | None = None) -> int:
             if args.install and part == "peers":
                 module.install(args.out)
             before = timing.load()
-            rows = module.measure(args.tiny, args.out)
-            results.save(part, rows, (before, timing.load()), args.out)
-            results.show(part, module.__doc__.splitlines()[0], rows, console)
+            measured = module.measure(args.tiny, args.out)
+            rows.save(part, measured, (before, timing.load()), args.out)
+            title = (module.__doc__ or part).splitlines()[0]
+            rows.show(part, title, measured, console)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    (args.out / "README-table.md").write_text(results.markdown(args.out, PARTS))
-    console.print(f"Saved: {args.out}/*.json, {args.out}/README-table.md")
+    (args.out / TABLE).write_text(rows.markdown(args.out, PARTS))
+    console.print(f"Saved: {args.out}/*.json, {args.out}/{TABLE}")
     return 0
 
 

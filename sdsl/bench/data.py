@@ -1,13 +1,13 @@
 """Loading and splitting all eight streams for five seeds in one process: seconds, peak memory."""
 
 import json
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from sdsl.bench.rows import Row
 
@@ -35,25 +35,26 @@ def measure(tiny: bool, out: Path) -> list[Row]:
     return rows
 
 
-def worker(cache: str, count: int | None) -> dict:
-    """All streams are kept, as the worst case; imports are memory but not time."""
+def worker(cache: str, count: int | None) -> dict[str, Any]:
+    """Loads and cuts the streams, and keeps them all, as the worst case for memory."""
     from collections import Counter
+    from dataclasses import replace
 
-    from omegaconf import OmegaConf
+    from sdsl import experiment
+    from sdsl.config.compose import composed
+    from sdsl.config.home import home
+    from sdsl.config.schema import setup
 
-    from sdsl import datasets
-    from sdsl.config.build import build
-    from sdsl.core.stream import Stream, StreamConfig
-    from sdsl.datasets.__main__ import conf_folder
-
-    sections = [OmegaConf.to_container(OmegaConf.load(p)) for p in conf_folder().glob("*.yaml")]
-    sections = sorted(sections, key=lambda s: s["name"], reverse=True)[:count]
-    data = {"root": os.environ.get("SDSL_DATA"), "download": False, "cache": cache}
-    how = build(StreamConfig, {}, "stream")
-    cpu, wall = time.process_time(), time.perf_counter()
-    streams = [Stream(datasets.load(s, data), s, how, SEEDS) for s in sections]
-    found = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
-    found["mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    names = sorted(path.stem for path in (home() / "conf" / "dataset").glob("*.yaml"))
+    setups = [setup(composed(f"dataset={name}")) for name in reversed(names)][:count]
+    setups = [replace(s, data=replace(s.data, cache=cache)) for s in setups]
+    cpu, wall = time.process_time(), time.perf_counter()  # imports count as memory, not as time
+    streams = [experiment.cut(s, experiment.load(s), SEEDS) for s in setups]
+    found: dict[str, Any] = {
+        "cpu": time.process_time() - cpu,
+        "wall": time.perf_counter() - wall,
+        "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
     standing = Counter(stream.table.standing for stream in streams)
     found["standing"] = ", ".join(f"{n} {name}" for name, n in sorted(standing.items()))
     return found | {"streams": len(streams)}

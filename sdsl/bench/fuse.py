@@ -6,40 +6,53 @@ import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from sdsl import experiment
 from sdsl.bench.rows import Row
-from sdsl.bench.streams import drifting, on
+from sdsl.bench.streams import drifting, setup_for
 from sdsl.bench.timing import Cost, compare
+from sdsl.core.engine import Outcome
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
+from sdsl.experiment import one_thread
+
+
+class Whole(NamedTuple):
+    """A whole run that is timed fused and alone."""
+
+    name: str
+    overrides: list[str]
+    target: float | None  # how many times faster fused seeds have to be
+
 
 SEEDS = (0, 1, 2, 3, 4)
 LARGE = 1000  # the side of a product that shows what the core can do
 # Whole runs, evaluation included; at batch 64 every set of rows gives 64 to an update.
-RUNS = {
-    "whole run, PL-Conf, batch 64": ["method=pl_conf", "replay.fit={steps: 100, batch: 64}"],
-    "whole run, ours as shipped": ["method=ours"],
-}
+RUNS = [  # (what it is, overrides, the ratio that was promised)
+    Whole("PL-Conf, batch 64", ["method=pl_conf", "replay.fit={steps: 100, batch: 64}"], 3),
+    Whole("ours as shipped", ["method=ours"], None),
+]
 
 
 def measure(tiny: bool, out: Path) -> list[Row]:
     rows = updates(20 if tiny else 400, 1 if tiny else 5)
-    for name, overrides in RUNS.items():
-        overrides = [*overrides, *(["learner.pretrain.steps=5"] if tiny else [])]
-        rows.append(whole(name, overrides, 2 if tiny else 4, 1 if tiny else 3))
-    return [*rows, commands(*(1, SEEDS[:2], 0) if tiny else (20, SEEDS, 2))]
+    short = ["learner.pretrain.steps=5"] if tiny else []
+    rows += [whole(one, short, T=2 if tiny else 4, repeats=1 if tiny else 3) for one in RUNS]
+    if tiny:
+        return [*rows, commands(T=1, seeds=SEEDS[:2], repeats=0)]
+    return [*rows, commands(T=20, seeds=SEEDS, repeats=2)]
 
 
 def updates(steps: int, repeats: int) -> list[Row]:
     """Training alone: width 100, batch 64, SGD with momentum; and the most that fusing can save."""
-    table, _ = drifting(1)
+    table = drifting(1)
     X = torch.from_numpy(table.X).expand(len(SEEDS), -1, -1)
     y = torch.from_numpy(table.y).expand(len(SEEDS), -1)
-    how, large = Training(steps=steps, batch=64), torch.ones(LARGE, LARGE)
+    how = setup_for(f"learner.pretrain={{steps: {steps}, batch: 64}}").method.pretrain
+    large = torch.ones(LARGE, LARGE)
 
     def fit(seeds: tuple[int, ...]) -> list[torch.Tensor]:
         learner = Learner((2, 100, 100, 2), seeds)
@@ -90,12 +103,11 @@ def bound(costs: dict[str, Cost], steps: int) -> Row:
     )
 
 
-def whole(name: str, overrides: list[str], T: int, repeats: int) -> Row:
-    table, dataset = drifting(T)
-    config = on(dataset, overrides)
+def whole(one: Whole, also: list[str], T: int, repeats: int) -> Row:
+    table, setup = drifting(T), setup_for(*one.overrides, *also)
 
-    def run(seeds: tuple[int, ...]):
-        return experiment.run(config, seeds, table)[1]
+    def run(seeds: tuple[int, ...]) -> Outcome:
+        return experiment.run(setup, seeds, table).outcome
 
     fused, alone = run(SEEDS), [run((seed,)) for seed in SEEDS]
     same = all(
@@ -109,7 +121,7 @@ def whole(name: str, overrides: list[str], T: int, repeats: int) -> Row:
     costs = compare(
         {"fused": lambda: run(SEEDS), "single": lambda: [run((seed,)) for seed in SEEDS]}, repeats
     )
-    return row(f"{name}, T={T}", costs, same, 3 if "batch 64" in name else None)
+    return row(f"whole run, {one.name}, T={T}", costs, same, one.target)
 
 
 def commands(T: int, seeds: tuple[int, ...], repeats: int) -> Row:
@@ -131,7 +143,7 @@ def commands(T: int, seeds: tuple[int, ...], repeats: int) -> Row:
     return row(name, costs, R[0] == R[1] != [], None)
 
 
-def row(name: str, costs: dict, same: bool, target: float | None) -> Row:
+def row(name: str, costs: dict[str, Cost], same: bool, target: float | None) -> Row:
     cpu = costs["single"].cpu / costs["fused"].cpu
     wall = costs["single"].wall / costs["fused"].wall
     bits = "bits equal" if same else "BITS DIFFER"
@@ -143,14 +155,3 @@ def row(name: str, costs: dict, same: bool, target: float | None) -> Row:
         {"cpu_ratio": cpu, "wall_ratio": wall, "same_bits": same}
         | {k: vars(c) for k, c in costs.items()},
     )
-
-
-class one_thread:
-    """Like a run: one torch thread."""
-
-    def __enter__(self) -> None:
-        self.before = torch.get_num_threads()
-        torch.set_num_threads(1)
-
-    def __exit__(self, *error) -> None:
-        torch.set_num_threads(self.before)

@@ -15,7 +15,7 @@ import torch
 
 from sdsl import experiment
 from sdsl.bench.rows import Row
-from sdsl.bench.streams import drifting, on
+from sdsl.bench.streams import drifting, setup_for
 
 BASE = {"T": 100, "d": 2, "rows": 200, "S": 1}
 SHORT = (
@@ -66,12 +66,11 @@ def case(sizes: dict[str, int], overrides: tuple[str, ...] = ()) -> dict[str, fl
 
 def _case(sizes: dict[str, int], overrides: tuple[str, ...], pipe) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    table, dataset = drifting(sizes["T"], sizes["rows"], sizes["d"])
-    config = on(dataset, ["method=ours", *SHORT, *overrides])
+    table = drifting(sizes["T"], sizes["rows"], sizes["d"])
+    setup = setup_for("method=ours", *SHORT, *overrides, rows=sizes["rows"])
     ends: list[float] = []
-    experiment.run(
-        config, range(sizes["S"]), table, lambda t, online: ends.append(time.process_time())
-    )
+    seeds = range(sizes["S"])
+    experiment.run(setup, seeds, table, lambda t, online: ends.append(time.process_time()))
     steps = [b - a for a, b in pairwise(ends)]
     tenth = max(1, len(steps) // 10)
     early, late = statistics.median(steps[tenth : 2 * tenth]), statistics.median(steps[-tenth:])

@@ -5,13 +5,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from sdsl.bench.fuse import one_thread
 from sdsl.bench.rows import Row
-from sdsl.bench.streams import drifting
+from sdsl.bench.streams import drifting, setup_for
 from sdsl.bench.timing import compare
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
+from sdsl.experiment import one_thread
 
 BATCH = 64
 
@@ -22,9 +21,11 @@ def measure(tiny: bool, out: Path) -> list[Row]:
 
 
 def updates(optimizer: str, steps: int, repeats: int) -> Row:
-    table, _ = drifting(1)
+    table = drifting(1)
     X, y = torch.from_numpy(table.X), torch.from_numpy(table.y)
-    how = Training(steps=steps, batch=BATCH, optimizer=optimizer, lr=0.01)
+    how = setup_for(
+        f"learner.pretrain={{steps: {steps}, batch: {BATCH}, optimizer: {optimizer}}}"
+    ).method.pretrain
 
     def ours() -> None:
         learner = Learner((2, 100, 100, 2), (0,))

@@ -17,12 +17,13 @@ from unittest.mock import patch
 
 import numpy as np
 
+from sdsl import experiment
 from sdsl.bench.rows import Row
-from sdsl.bench.streams import drifting, on
+from sdsl.bench.streams import drifting, setup_for
 from sdsl.bench.timing import Cost, Stopwatch, median
-from sdsl.config.build import build
-from sdsl.core.engine import first_scaler
-from sdsl.core.stream import Stream, StreamConfig
+from sdsl.config.schema import Setup
+from sdsl.core.adaptation import first_scaler
+from sdsl.core.table import Table
 from sdsl.errors import UserError
 from sdsl.launch import job
 from sdsl.launch.screen import Quiet
@@ -32,6 +33,8 @@ PEERS = {"Avalanche 0.6.0": "avalanche", "CapyMOA 0.15.1": "capymoa"}
 NO_DEPS = ["avalanche-lib==0.6.0", "capymoa==0.15.1", "torchvision==0.28.0"]
 ENV = Path(__file__).parent / "peer_env"
 OURS = (
+    "tracking={experiment: bench, uri: null}",
+    "force=true",
     "method=oracle_labels",
     "replay=retrain",
     "replay.gold=0",
@@ -56,20 +59,20 @@ def install(out: Path) -> None:
 
 def measure(tiny: bool, out: Path) -> list[Row]:
     T, repeats = (2, 1) if tiny else (100, 3)
-    table, dataset = drifting(T)
+    table = drifting(T)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "stream.npz")
-        steps = write(file, table, dataset)
-        config = on(dataset, [*OURS, f"replay.fit.steps={steps}"])
-        config["tracking"] = {"experiment": "bench", "uri": None}
+        steps = write(file, table)
+        setup = setup_for(*OURS, f"replay.fit.steps={steps}")
+        warm_up = setup_for(*OURS, "stream.max_segments=1")
         costs: dict[str, list[Cost]] = {"ours": []}
         accuracy, absent = {}, {}
         # Ours and the bare loop around every peer, so that all meet the same noise.
         with chdir(folder):
-            ours(config | {"stream": {**config["stream"], "max_segments": 1}}, table)  # warms up
+            ours(warm_up, table)
             for name, which in {**PEERS, "bare loop": "bare"}.items():
                 for _ in range(repeats):
-                    cost, accuracy["ours"] = ours(config, table)
+                    cost, accuracy["ours"] = ours(setup, table)
                     costs["ours"].append(cost)
                 program = sys.executable if which == "bare" else str(python(out))
                 for _ in range(repeats if which == "bare" else 1):
@@ -98,17 +101,17 @@ def row(name: str, title: str, theirs: Cost, mine: Cost, accuracy: dict[str, flo
     )
 
 
-def ours(config: dict, table) -> tuple[Cost, float]:
+def ours(setup: Setup, table: Table) -> tuple[Cost, float]:
     """A run as a sweep would do it, without the loading of a file: train, R, MLflow."""
-    with patch("sdsl.experiment.load", lambda config: table), Stopwatch() as watch:
-        report = job.run(config | {"force": True}, Quiet())
+    with patch("sdsl.experiment.load", lambda setup: table), Stopwatch() as watch:
+        report = job.run(setup, Quiet())
     return watch.cost, report.entries[0].metrics["acc_online"]
 
 
-def write(file: Path, table, dataset: dict) -> int:
+def write(file: Path, table: Table) -> int:
     """The stream as seed 0 sees it, scaled; returns the updates of one pass over a segment."""
-    stream = Stream(table, dataset, build(StreamConfig, {}, "stream"), (0,))
-    scaler = first_scaler(stream)
+    stream = experiment.cut(setup_for(), table, (0,))
+    scaler = first_scaler(stream.gold(), stream.segment(1))
     segments = range(1, stream.T + 1)
     X, y = stream.tests()
     np.savez(

@@ -1,4 +1,4 @@
-"""Rows of the benchmark: printed as a table, saved as JSON, joined to Markdown for the README."""
+"""Rows of the benchmark: printed as a table, saved as JSON, and joined to one Markdown table."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -43,7 +43,7 @@ def show(part: str, title: str, rows: list[Row], console: Console) -> None:
 
 
 def markdown(out: Path, parts: list[str]) -> str:
-    """One table of every part that was ever saved there, ready for the README."""
+    """One table of every part saved in the folder; outputs/paper/bench/README.md holds one."""
     lines, made, loads = [], {}, []
     for part in parts:
         if not (path := out / f"{part}.json").exists():
@@ -57,10 +57,10 @@ def markdown(out: Path, parts: list[str]) -> str:
     if not lines:
         return ""
     where = f"{made['cpu']}, {made['cores']} cores, Python {made['python']}, torch {made['torch']}"
-    busy = f"load {min(loads):.1f} to {max(loads):.1f} while measured"
+    busy = f"load {min(loads):.1f} to {max(loads):.1f} while measuring"
     head = [
-        f"`python -m sdsl.bench` on {where}; {made['date']}, {busy}.",
-        "CPU is process time, medians of interleaved repetitions.",
+        f"Measured on {where}; {made['date']}, {busy}.",
+        "CPU is process time, as the median of interleaved repetitions.",
         "",
         "| part | what | measured | target | |",
         "|---|---|---|---|---|",

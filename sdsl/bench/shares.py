@@ -24,7 +24,7 @@ RUNS = {
 TINY = ["stream.max_segments=2", "learner.pretrain.steps=5"]
 # A function's time is its own: what a timed function calls and is timed too is taken off it.
 PARTS = {
-    "data": ["sdsl.experiment.load", "sdsl.experiment.digest", "sdsl.experiment.Stream"],
+    "data": ["sdsl.experiment.load", "sdsl.core.table.Table.digest", "sdsl.experiment.cut"],
     "eigh/SVD": ["torch.linalg.eigh", "torch.linalg.svd"],
     "artifacts": ["sdsl.tracking.artifacts.write"],
     "MLflow": [
@@ -91,15 +91,15 @@ def worker(jobs: list[list[str]]) -> dict[str, float]:
     shares = Shares()
     shares.seconds["imports"] = time.process_time()  # Python itself and this file
     with shares("Hydra"):
-        from sdsl.config.compose import config
+        from sdsl.config.compose import composed
 
-        composed = [config(*overrides) for overrides in jobs]
+        configs = [composed(*overrides) for overrides in jobs]
     with shares("imports"):
         import torch  # noqa: F401
 
-        from sdsl import experiment  # noqa: F401
+        from sdsl import experiment
         from sdsl.core import engine  # noqa: F401
-        from sdsl.launch import job  # noqa: F401
+        from sdsl.launch import job
         from sdsl.launch.screen import Quiet
         from sdsl.tracking import artifacts  # noqa: F401
 
@@ -112,13 +112,13 @@ def worker(jobs: list[list[str]]) -> dict[str, float]:
             return shares(NAMES[part])
 
     with ExitStack() as patches:
-        patches.enter_context(patch("sdsl.core.engine.Clock", Clock))
+        patches.enter_context(patch("sdsl.core.adaptation.Clock", Clock))
         for part, targets in PARTS.items():
             for target in targets:
                 patches.enter_context(patch(target, shares.timed(part, resolve_name(target))))
         with shares("rest"):
-            for one in composed:
-                job.run(one, Quiet())
+            for config in configs:
+                job.run(experiment.setup(config), Quiet())
     return dict(shares.seconds)
 
 

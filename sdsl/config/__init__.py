@@ -1,1 +1,1 @@
-"""From YAML and the command line to checked, typed objects: the only room that composes a config."""
+"""From YAML and the command line to checked, typed objects."""

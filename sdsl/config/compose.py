@@ -25,7 +25,7 @@ def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
 
 
 def component(group: str, name: str, **changes: Any) -> Any:
-    """A labeler, replay or probe as conf/ ships it, some values changed: for notebooks and tests."""
+    """A labeler, replay or probe as conf/ ships it, some values changed."""
     section = composed(f"{group}={name}")[group]
     return make(group, merged(section, changes), BASES[group])
 

@@ -1,9 +1,10 @@
-"""What can be chosen: the options of every config group, one line each, and no name twice."""
+"""The text of --help: the options of every config group, one line each; no name may stand twice."""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
@@ -22,21 +23,22 @@ HELP = """python -m sdsl.run: one run, or a sweep, of semi-supervised drifted st
 """
 
 
-def roots(hydra: DictConfig) -> list[Path]:
+def config_folders(hydra: HydraConf | DictConfig) -> list[Path]:
     """The folders of Hydra's search path, ours and the user's (--config-dir)."""
     return [Path(source.path) for source in hydra.runtime.config_sources if source.schema == "file"]
 
 
 def options(group: str, folders: Iterable[Path]) -> dict[str, list[Path]]:
     """option -> the files that define it; own/csv.yaml is the option own/csv."""
-    found = defaultdict(list)
+    files = defaultdict(list)
     for folder in dict.fromkeys(path.resolve() for path in folders):
         for file in sorted((folder / group).rglob("*.yaml")):
-            found[file.relative_to(folder / group).with_suffix("").as_posix()].append(file)
-    return dict(sorted(found.items()))
+            files[file.relative_to(folder / group).with_suffix("").as_posix()].append(file)
+    return dict(sorted(files.items()))
 
 
 def refuse_duplicates(folders: Iterable[Path]) -> None:
+    """Two files for one name: which of them Hydra takes would depend on the order of folders."""
     folders = list(folders)
     for group in GROUPS:
         for name, files in options(group, folders).items():
@@ -46,7 +48,7 @@ def refuse_duplicates(folders: Iterable[Path]) -> None:
 
 
 def describe(file: Path) -> str:
-    """The first comment line of a YAML that says something."""
+    """What a YAML file says about itself: the first line of its comment."""
     for line in file.read_text(encoding="utf-8").splitlines():
         if line.startswith("#") and not line.startswith("# @package"):
             return line.lstrip("# ").rstrip()
@@ -54,8 +56,8 @@ def describe(file: Path) -> str:
 
 
 def help_text() -> str:
-    """The text of --help, as a template of Hydra's (a dollar sign stands doubled)."""
-    lines, folders = [HELP], roots(HydraConfig.get())
+    """The text of --help as one of Hydra's templates, in which a dollar sign stands doubled."""
+    lines, folders = [HELP], config_folders(HydraConfig.get())
     for group in GROUPS:
         if known := options(group, folders):
             width = max(map(len, known)) + 2

@@ -1,93 +1,119 @@
-"""What a run is called: its method while its settings are the method's own, else what differs."""
+"""What a run is called: its method and its dataset, and the settings that are not those of conf/.
+
+A run of a method as conf/ has it is called by the method's name: 'ours'. Any setting that differs
+is added: 'ours (labeler=confidence)'. Settings are compared as the ledger logs them, as strings.
+"""
 
 import functools
 import hashlib
 import json
-import os
 from collections.abc import Mapping
+from typing import Any
 
-from hydra import compose, initialize_config_dir
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from sdsl.config.compose import home
-from sdsl.report.runs.names import ALIASES
-from sdsl.tracking.ledger import flatten
+from sdsl.config.compose import composed
+from sdsl.config.home import home
+from sdsl.config.identity import METHOD, STREAM, flatten, settings
 
-# Sections that make a method; the stream's own settings name the stream instead. eval.every is
-# left out: it decides which rows of R are measured beside those that the metrics need.
-METHOD = ("learner.", "labeler.", "replay.", "lookback.", "eval.columns")
-STREAM = ("dataset.", "stream.")
-SHOWN_APART = ("stream.prefix", "stream.max_segments", "dataset.name")
-WHERE_FROM = ("dataset.expect", "dataset.sources", "dataset.calibrated_segments")
+LONGEST_VALUE = 6000  # MLflow keeps this many characters of a logged setting
+METHOD_NAME, DATASET_NAME = "method.name", "dataset.name"
+# How a run is measured makes no other method, but for this: Acc_T over fewer columns of R is
+# another number. eval.every only adds rows of R that the metrics do not need.
+COLUMNS = "eval.columns"
+# Tables show these beside a stream's name: the setting, and the number of segments T.
+SHOWN_BESIDE_THE_NAME = ("stream.prefix", "stream.max_segments", "dataset.calibrated_segments")
 
 
 def method_label(method: str, params: Mapping[str, str]) -> str:
-    """'ours', or 'ours (labeler=confidence)'; a run equal to another method's own is that method.
+    """'ours', or 'ours (labeler=confidence)'. `params`: the run's settings as logged.
 
-    A method that conf/ does not know keeps its name; newest() then keeps its versions apart.
+    A run with the settings of another method is called by that method's name. A method that conf/
+    does not have keeps its name, whatever its settings.
     """
-    own = {key: value for key, value in params.items() if key.startswith(METHOD)}
-    if not (plain := defaults(method)):
-        return method
-    if not differences(own, plain):
+    chosen = method_settings(params)
+    shipped = shipped_method(method)
+    if not shipped or not differences(chosen, shipped):
         return method
     for other in known_methods():
-        if not differences(own, defaults(other)):
+        if not differences(chosen, shipped_method(other)):
             return other
     parts = []
     for group in ("labeler", "replay"):
-        name = own.get(f"{group}.name")
-        if name != plain.get(f"{group}.name"):
+        name = chosen.get(f"{group}.name")
+        if name != shipped.get(f"{group}.name"):
             parts.append(f"{group}={name}")
-    # Against the defaults of the parts that were chosen: their own parameters are no news.
-    base = defaults(method, *parts) or plain
-    parts += [f"{key}={value}" for key, value in sorted(differences(own, base).items())]
-    label = f"{method} ({', '.join(parts)})" if parts else method
-    alias = ALIASES.get(label, label)
-    return label if alias in known_methods() else alias
+    # Another labeler or replay brings its own settings. Only those that were changed are named.
+    base = shipped_method(method, *parts) or shipped
+    parts += _named(differences(chosen, base))
+    return f"{method} ({', '.join(parts)})" if parts else method
 
 
 def stream_label(dataset: str, params: Mapping[str, str]) -> str:
-    """'spam', or 'spam (order=chronological)'."""
-    own = {k: v for k, v in params.items() if k.startswith(STREAM)}
-    own = {k: v for k, v in own.items() if not k.startswith((*SHOWN_APART, *WHERE_FROM))}
-    base = defaults(f"dataset={dataset}", sections=STREAM)
-    if not base:
+    """'spam', or 'spam (order=chronological)'. `params`: the run's settings as logged."""
+    shipped = shipped_stream(dataset)
+    if not shipped:
         return dataset
-    parts = [
-        f"{key.removeprefix('dataset.')}={value}"
-        for key, value in sorted(differences(own, base).items())
-    ]
+    parts = _named(differences(stream_settings(params), shipped))
     return f"{dataset} ({', '.join(parts)})" if parts else dataset
 
 
-def differences(own: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
-    """Settings of a run that are not the default; one that did not exist then is no difference."""
-    return {key: value for key, value in own.items() if base.get(key) != value}
-
-
 def config_sha256(params: Mapping[str, str]) -> str:
-    """Names a config: method and stream settings, whatever the seed, the probe and the store."""
-    own = {k: v for k, v in params.items() if k.startswith((*METHOD, *STREAM, "method."))}
-    own = {k: v for k, v in own.items() if not k.startswith(WHERE_FROM)}
-    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    """A name for a method on a stream: the same for every seed and probe, in every store."""
+    config = settings(params, (*METHOD, *STREAM)) | method_settings(params)
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
+
+
+def differences(chosen: Mapping[str, str], shipped: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a run that conf/ has otherwise.
+
+    A setting that did not exist yet when an older run was made is no difference.
+    """
+    return {key: value for key, value in chosen.items() if shipped.get(key) != value}
+
+
+def method_settings(params: Mapping[str, str]) -> dict[str, str]:
+    """The settings that make a method. Its name is none of them: a label may be another name."""
+    chosen = {k: v for k, v in settings(params, METHOD).items() if k != METHOD_NAME}
+    return chosen | ({COLUMNS: params[COLUMNS]} if COLUMNS in params else {})
+
+
+def stream_settings(params: Mapping[str, str]) -> dict[str, str]:
+    """The settings that make a stream, without what is shown beside its name."""
+    hidden = (DATASET_NAME, *SHOWN_BESIDE_THE_NAME)
+    return {k: v for k, v in settings(params, STREAM).items() if k not in hidden}
+
+
+def as_logged(config: Mapping[str, Any]) -> dict[str, str]:
+    """A config as the params of a run: flat, every value a string."""
+    return {key: str(value)[:LONGEST_VALUE] for key, value in flatten(config).items()}
 
 
 @functools.cache
-def defaults(choice: str, *more: str, sections: tuple[str, ...] = METHOD) -> dict[str, str]:
-    """The settings of `method=<choice> <more>` as logged params; empty if conf/ has no such one."""
-    os.environ.setdefault("SDSL_HOME", str(home()))
-    choice = choice if "=" in choice else f"method={choice}"
-    try:
-        with initialize_config_dir(str(home() / "conf"), version_base="1.3"):
-            config = OmegaConf.to_container(compose("config", [choice, *more]), resolve=True)
-    except (HydraException, OmegaConfBaseException):
-        return {}
-    return {key: value for key, value in flatten(config).items() if key.startswith(sections)}
+def shipped_method(method: str, *changes: str) -> Mapping[str, str]:
+    """The settings of `method=<method> <changes>`; empty if conf/ has no such method."""
+    return method_settings(_composed_params(f"method={method}", *changes))
+
+
+@functools.cache
+def shipped_stream(dataset: str) -> Mapping[str, str]:
+    """The settings of `dataset=<dataset>`; empty if conf/ has no such dataset."""
+    return stream_settings(_composed_params(f"dataset={dataset}"))
 
 
 @functools.cache
 def known_methods() -> tuple[str, ...]:
+    """The methods of conf/, by name."""
     return tuple(sorted(file.stem for file in (home() / "conf" / "method").glob("*.yaml")))
+
+
+def _composed_params(*overrides: str) -> dict[str, str]:
+    try:
+        return as_logged(composed(*overrides))
+    except (HydraException, OmegaConfBaseException):
+        return {}
+
+
+def _named(changed: Mapping[str, str]) -> list[str]:
+    return [f"{key.removeprefix('dataset.')}={value}" for key, value in sorted(changed.items())]

@@ -43,7 +43,7 @@ def message(error: BaseException) -> str:
 
 def _missing(error: MissingConfigException) -> str:
     group, _, name = (error.missing_cfg_file or "").rpartition("/")
-    return f"There is no {group} '{name}'. {suggest(name, error.options)}"
+    return f"There is no {group} '{name}'. {suggest(name, error.options or ())}"
 
 
 def _unknown(error: ConfigAttributeError | ConfigKeyError) -> str:

@@ -12,6 +12,7 @@ from sdsl.config.identity import RUN
 from sdsl.config.registry import make
 from sdsl.core.contract import Labeler, Method, Replay
 from sdsl.core.evaluation import EvalConfig
+from sdsl.core.fields import setting
 from sdsl.core.lookback import Lookback
 from sdsl.core.probe import Probe
 from sdsl.core.stream import Cut, StreamConfig
@@ -42,8 +43,8 @@ class MethodConfig:
 class DatasetConfig(Cut):
     """What every dataset section has; the rest belongs to its source."""
 
-    name: str
-    order: str
+    name: str = setting()
+    order: str = setting()
 
 
 @dataclass
@@ -97,17 +98,22 @@ def setup(config: Mapping[str, Any]) -> Setup:
         raise UserError(f"learner.hidden={learner.hidden}: a width cannot be negative.")
     cut = {f.name for f in fields(DatasetConfig)}
     dataset = {key: value for key, value in config["dataset"].items() if key in cut}
+    stream = build(StreamConfig, config["stream"], "stream")
+    labeler = make("labeler", config["labeler"], Labeler)
+    replay = make("replay", config["replay"], Replay)
+    if stream.scaler == "running":
+        _check_units(labeler, replay)
     switches = build(SwitchConfig, {key: config[key] for key in SWITCHES}, "config")
     return Setup(
         config=config,
         name=build(MethodConfig, config["method"], "method").name,
         dataset=build(DatasetConfig, dataset, "dataset"),
         data=build(DataConfig, config["data"], "data"),
-        stream=build(StreamConfig, config["stream"], "stream"),
+        stream=stream,
         hidden=learner.hidden,
         method=Method(
-            make("labeler", config["labeler"], Labeler),
-            make("replay", config["replay"], Replay),
+            labeler,
+            replay,
             build(Lookback, config["lookback"], "lookback"),
             learner.pretrain,
         ),
@@ -127,3 +133,12 @@ def _check_sections(config: Mapping[str, Any]) -> None:
     for key in SECTIONS:
         if key not in SWITCHES and not isinstance(config.get(key), Mapping):
             raise UserError(f"The section '{key}' must hold settings, not {config.get(key)!r}.")
+
+
+def _check_units(labeler: Labeler, replay: Replay) -> None:
+    for part in (labeler, replay):
+        if part.own_units():
+            raise UserError(
+                f"stream.scaler=running does not work with {type(part).__name__}, which keeps rows "
+                "or parameters of its own in scaled units. Set stream.scaler=frozen."
+            )

@@ -6,6 +6,7 @@ become one list, so that they train side by side in one job; the sweeper splits 
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -27,7 +28,7 @@ def rewrite(line: Sequence[str]) -> list[str]:
 
 
 def split(line: Sequence[str]) -> list[str]:
-    """A rewritten line with one job a seed: seed.values=[0,1] becomes seed.values=[0],[1]."""
+    """A rewritten line with one job per seed: seed.values=[0,1] becomes seed.values=[0],[1]."""
     return [_split(word) if word.startswith("seed.values=") else word for word in line]
 
 
@@ -58,13 +59,13 @@ def _parse(word: str) -> Override:
         raise UserError(f"{word[:80]}: {str(error).splitlines()[0]}. {HINT}") from None
 
 
-def _values(override: Override) -> list:
+def _values(override: Override) -> list[Any]:
     if not override.is_sweep_override():
         value = override.value()
         return value if isinstance(value, list) else [value]
     if not override.is_discrete_sweep():
         raise UserError(f"{override.input_line}: a seed is an integer. {HINT}")
-    if "glob(" in override.input_line.replace(" ", ""):
+    if "glob(" in (override.input_line or "").replace(" ", ""):
         return []  # over the named choices, which Hydra knows
     try:
         return list(islice(override.sweep_iterator(), MOST + 1))

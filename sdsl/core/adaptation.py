@@ -1,6 +1,12 @@
 """A method on its way along a stream: all that it keeps between two steps, and the step itself.
 
-step t: y_t = labeler(D, D_{t-1}, X_t); theta_t = replay(theta_{t-1}, y_t); D_t = lookback(X_t, y_t).
+y_t = labeler(D, D_{t-1}, X_t);  theta_t = replay(theta_{t-1}, y_t);  D_t = lookback(X_t, y_t).
+
+Rows are standardised by a scaler that is fitted on D and X_1 and then, by `stream.scaler`,
+frozen    left as it is;
+running   refitted on X_t and the lookback at each step, the network staying the same function of
+          raw rows: classes that travel far from gold stay near 0, where a network can learn;
+per_step  refitted without that, as RECORD does: what the network had learnt shifts under it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +38,8 @@ class Adaptation:
         foreseen: raw (X_t, true labels) of every segment to come, for privileged components.
         """
         method, gold = self.method, self.raw_gold
-        self.scaler = self._first_scaler(X)
+        none = self.scaling == "none"
+        self.scaler = Scaler.identity(gold.X) if none else first_scaler(gold, X)
         with self.clock("train"):
             self.gold = self.scaler.rows(gold)
             self.learner.fit(method.pretrain, [self.gold], self.draws)
@@ -45,7 +52,7 @@ class Adaptation:
     def step(self, X: Tensor, truth: Tensor | None = None) -> tuple[Pseudo, dict[str, Tensor]]:
         """Label the raw segment X [S, n, d] and learn from it; (labels, what the parts report)."""
         self.t += 1
-        if self.scaling == "per_step":
+        if self.scaling in ("running", "per_step"):
             self._rescale(X)
         labeler, replay = self.method.labeler, self.method.replay
         step = Step(
@@ -64,18 +71,18 @@ class Adaptation:
             self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
         return pseudo, logged
 
-    def _first_scaler(self, X: Tensor) -> Scaler:
-        """Fitted on D and X_1, then frozen (or refitted at each step); or none at all."""
-        gold = self.raw_gold
-        if self.scaling == "none":
-            return Scaler.identity(gold.X)
-        # Padding of a ragged gold set repeats its first row, so it cannot shift the mean by much.
-        return Scaler.fit(torch.where(gold.mask[:, :, None], gold.X, gold.X[:, :1]), X)
-
     def _rescale(self, X: Tensor) -> None:
-        """RECORD's way: a scaler of X_t and the rows in store, fitted anew at each step."""
+        """A scaler of X_t and the rows in store (at first of D), fitted anew."""
         raw = Rows(self.scaler.undo(self.lookback.X), self.lookback.y, self.lookback.count)
         stored = raw if self.t > 1 else self.raw_gold
         real = [stored.replica(s)[0] for s in range(len(X))]  # padding has no say
-        self.scaler = Scaler.fit(X, real)
+        before, self.scaler = self.scaler, Scaler.fit(X, real)
+        if self.scaling == "running":
+            self.learner.rescale(before, self.scaler)
         self.gold, self.lookback = self.scaler.rows(self.raw_gold), self.scaler.rows(raw)
+
+
+def first_scaler(gold: Rows, X: Tensor) -> Scaler:
+    """Of D and X_1: frozen, or refitted at each step."""
+    # Padding of a ragged gold set repeats its first row, so it cannot shift the mean by much.
+    return Scaler.fit(torch.where(gold.mask[:, :, None], gold.X, gold.X[:, :1]), X)

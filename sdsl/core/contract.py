@@ -30,7 +30,7 @@ class Step:
     theta: Theta  # a copy of the parameters as step t - 1 left them
     draws: Draws
     truth: Tensor | None = None  # [S, n], only for a component declared privileged
-    known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, key: Any, compute: Callable[[], T]) -> T:
         """What labeler and replay both ask of a step is computed once, and goes with the step."""
@@ -58,6 +58,10 @@ class Labeler:
     privileged = False  # reads true labels: JT and the oracle controls, nobody else
     long_memory = False  # its rows may be older than t-1 (RECORD's buffer, by its own definition)
 
+    def own_units(self) -> bool:
+        """Whether it keeps scaled rows or parameters of its own: then the scale must not move."""
+        return False
+
     def foresee(self, segments: Iterable[tuple[Tensor, Tensor]]) -> None:
         """Before `start`, and only if privileged: (X_t, true labels) of every segment to come."""
 
@@ -71,6 +75,10 @@ class Labeler:
 @dataclass
 class Replay:
     """Replay: adapt the learner to the newly labelled segment without forgetting."""
+
+    def own_units(self) -> bool:
+        """Whether it keeps scaled rows or parameters of its own: then the scale must not move."""
+        return False
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         """Called once at t=0, with the learner fitted on gold."""

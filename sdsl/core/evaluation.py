@@ -1,4 +1,4 @@
-"""Filling R: R[t, j] = accuracy of the model after step t on the test part Q_j, all j in one pass."""
+"""Filling R: R[t, j] = accuracy of the model after step t on the test part Q_j."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,12 @@
-"""The settings of a component: dataclass fields that say name, type and range. Values live in YAML."""
+"""The settings of a component: fields that say name, type and range; values live in YAML."""
 
 import dataclasses
 from typing import Any
+
+
+def setting() -> Any:
+    """A field whose type says all: a switch, a list, a group of settings."""
+    return dataclasses.field()
 
 
 def number(low: float | None = None, high: float | None = None) -> Any:

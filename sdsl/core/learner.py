@@ -21,6 +21,7 @@ from sdsl.core.network import (
     trace,
 )
 from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.scaler import Scaler
 from sdsl.core.training import Training
 
 
@@ -54,6 +55,17 @@ class Learner:
     @torch.no_grad()
     def load(self, theta: Theta) -> None:
         torch._foreach_copy_(self.theta, theta)
+
+    @torch.no_grad()
+    def rescale(self, old: Scaler, new: Scaler) -> None:
+        """The same function of raw rows under another scaler: the change goes into layer 1.
+
+        x_old = x_new r + c with r = sd_new / sd_old and c = (mean_new - mean_old) / sd_old.
+        """
+        r, c = new.scale / old.scale, (new.mean - old.mean) / old.scale  # [S, 1, d]
+        for layer in (self.theta[0], self.teacher[0]):
+            layer[:, -1:] += c @ layer[:, :-1]
+            layer[:, :-1] *= r.mT
 
     @torch.no_grad()
     def features(self, x: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ R is [T + 1, T]; cells that were not evaluated (eval.every, eval.columns) are Na
 every mean; `coverage` says what share was.
 """
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -46,15 +47,37 @@ def summarise(R: np.ndarray) -> Metrics:
     )
 
 
+def online(R: np.ndarray) -> np.ndarray:
+    """R[t, t] against t: R [..., T, T] -> [..., T]. The row of the model after gold is left out."""
+    return np.diagonal(R, axis1=-2, axis2=-1).copy()
+
+
+def online_mean(R: np.ndarray) -> np.ndarray:
+    """The mean of R[1, 1] to R[t, t] against t: R [..., T, T] -> [..., T]."""
+    return np.cumsum(online(R), axis=-1) / np.arange(1, R.shape[-1] + 1)
+
+
+def past_mean(R: np.ndarray) -> np.ndarray:
+    """The mean of R[t, 1] to R[t, t] against t: R [..., T, T] -> [..., T]."""
+    seen = [R[..., t, : t + 1] for t in range(R.shape[-2])]  # row t: [..., t + 1]
+    totals = np.stack([np.nansum(row, axis=-1) for row in seen], axis=-1)
+    counts = np.stack([np.isfinite(row).sum(axis=-1) for row in seen], axis=-1)
+    return np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
+
+
+def final(R: np.ndarray) -> np.ndarray:
+    """R[T, j] against j: R [..., T, T] -> [..., T]."""
+    return R[..., -1, :].copy()
+
+
 def curves(R: np.ndarray) -> dict[str, np.ndarray]:
     """The step curves of R [T + 1, T], each of length T; step t is index t - 1."""
     first, R = R[0], R[1:]
-    online = np.diagonal(R).copy()
     return {
-        "online": online,  # R[t, t]
-        "online_mean": np.cumsum(online) / np.arange(1, len(R) + 1),
-        "past_mean": np.array([_mean(R[t, : t + 1]) for t in range(len(R))]),  # R[t, 1..t]
-        "final": R[-1].copy(),  # R[T, j] against j
+        "online": online(R),
+        "online_mean": online_mean(R),
+        "past_mean": past_mean(R),
+        "final": final(R),
         "prequential": np.concatenate([first[:1], np.diagonal(R, 1)]),
         "gold_only": first.copy(),  # R[0, j]
     }
@@ -82,5 +105,5 @@ def _mean(values: np.ndarray) -> float:
     return _mean_or_max(values, np.nanmean)
 
 
-def _mean_or_max(values: np.ndarray, f) -> float:
+def _mean_or_max(values: np.ndarray, f: Callable[[np.ndarray], float]) -> float:
     return float(f(values)) if np.isfinite(values).any() else float("nan")

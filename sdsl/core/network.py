@@ -1,6 +1,6 @@
 """The network h = g(f(x)), S replicas stacked, and its gradient by hand.
 
-h_i = relu([h_{i-1} 1] theta_i) for the hidden layers (the encoder f), logits = [h 1] theta_last (g).
+Encoder f: h_i = relu([h_{i-1} 1] theta_i), layer by layer. Classifier g: logits = [h 1] theta_last.
 
 A product with few columns takes several times as long as its transpose, which has few rows. So what
 is a row of C numbers in the formulas, a logit or its slope, lies in memory as C rows of b.

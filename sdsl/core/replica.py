@@ -111,7 +111,7 @@ class Batches:
     def __init__(
         self,
         sets: Sequence[Rows],
-        weights: Sequence[float],
+        weights: Sequence[float | Tensor],
         steps: int,
         batch: int,
         draws: Draws,
@@ -123,13 +123,13 @@ class Batches:
         if batch:
             starts = np.cumsum([0] + [rows.X.shape[1] for rows in sets[:-1]])
             u = draws.uniform(steps, len(sets) * batch).split(batch, 2)  # drawn once for the phase
-            index = [
+            parts = [
                 start + (part * rows.count.view(-1, 1, 1)).long().clamp_(max=rows.X.shape[1] - 1)
                 if rows.X.shape[1]
                 else torch.zeros_like(part, dtype=torch.long)
                 for start, part, rows in zip(starts, u, sets, strict=True)
             ]
-            index = torch.cat(index, 2) + self.X.shape[1] * torch.arange(len(self.X)).view(-1, 1, 1)
+            index = torch.cat(parts, 2) + self.X.shape[1] * torch.arange(len(self.X)).view(-1, 1, 1)
             self.index = index.transpose(0, 1).flatten(1)  # [steps, S b], rows of X.flatten(0, 1)
             self.w = torch.cat([(f / batch)[:, None].expand(-1, batch) for f in filled], 1)
         else:

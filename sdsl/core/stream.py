@@ -35,7 +35,7 @@ class StreamConfig:
     gold: str = word(
         "segment|record|[1-9][0-9]*", "segment, record, or a number of rows per class"
     )  # segment: D has as many rows as an unlabelled part
-    scaler: str = choice("frozen", "per_step", "none")
+    scaler: str = choice("frozen", "running", "per_step", "none")  # see core/adaptation.py
     max_segments: int | None = number(low=1)  # shorten the stream to this many after gold
     prefix: str = choice("literal", "calibrated")  # calibrated: the prefix nearest to the paper
 

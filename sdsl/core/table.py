@@ -20,6 +20,6 @@ class Table:
 
     def digest(self) -> str:
         """SHA-256 of the rows as a stream uses them: tells a changed file and a changed order."""
-        h = hashlib.sha256(np.ascontiguousarray(self.X))
-        h.update(np.ascontiguousarray(self.y))
+        h = hashlib.sha256(np.ascontiguousarray(self.X).data)
+        h.update(np.ascontiguousarray(self.y).data)
         return h.hexdigest()

@@ -4,14 +4,15 @@ SGD: m <- momentum m + g, theta <- theta - lr m.  Adam: Kingma and Ba, 2015.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from sdsl.core.fields import choice, number
+from sdsl.core.fields import choice, number, setting
 from sdsl.core.network import Theta
+
+Grads = list[Tensor] | tuple[Tensor, ...]  # one tensor per layer
 
 
 @dataclass
@@ -26,8 +27,8 @@ class Training:
     consistency: float = number(low=0)  # weight of the mean-teacher term after ramp-up
     noise: float = number(low=0)  # sd of the Gaussian input noise of student and teacher
     ema: float = number(low=0, high=1)  # how slowly the teacher follows the student
-    decay: bool  # the rate falls to 0 in a straight line over the steps
-    ramp: bool  # the mean-teacher term's weight grows over the first 30% of the steps
+    decay: bool = setting()  # the rate falls to 0 in a straight line over the steps
+    ramp: bool = setting()  # the mean-teacher term's weight grows over the first 30% of the steps
 
     def rate(self, k: int) -> float:
         """The learning rate of step k = 0, 1, ..."""
@@ -51,7 +52,7 @@ class Sgd:
         self.m = [torch.zeros_like(p) for p in theta]
 
     @torch.no_grad()
-    def step(self, grads: Sequence[Tensor], lr: float) -> None:
+    def step(self, grads: Grads, lr: float) -> None:
         torch._foreach_mul_(self.m, self.momentum)
         torch._foreach_add_(self.m, grads)
         torch._foreach_add_(self.theta, self.m, alpha=-lr)
@@ -66,7 +67,7 @@ class Adam:
         self.v = [torch.zeros_like(p) for p in theta]
 
     @torch.no_grad()
-    def step(self, grads: Sequence[Tensor], lr: float) -> None:
+    def step(self, grads: Grads, lr: float) -> None:
         self.k += 1
         b1, b2 = 0.9, 0.999
         torch._foreach_lerp_(self.m, grads, 1 - b1)

@@ -1,5 +1,6 @@
-"""The streams: `load` turns a composed `conf/dataset/<name>.yaml` into a Table."""
+"""The streams: `load` makes a Table from a dataset section, `check` refuses a wrong one."""
 
 from sdsl.datasets.loader import load
+from sdsl.datasets.section import check
 
-__all__ = ["load"]
+__all__ = ["check", "load"]

@@ -3,19 +3,32 @@
 import argparse
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Literal, cast
 
 from omegaconf import OmegaConf
+from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 
+from sdsl.config.home import home
+from sdsl.config.schema import DataConfig
 from sdsl.core.table import Table
 from sdsl.datasets import load
 from sdsl.datasets.pictures import picture
 from sdsl.errors import UserError
 
-COLUMNS = ("rows", "features", "classes", "segments", "T", "unlabelled/test", "order")
+WIDTH = 100  # columns, where the output is no terminal
+COLUMNS: dict[str, Literal["left", "right"]] = {
+    "dataset": "left",
+    "rows x\nfeatures": "right",
+    "classes": "right",
+    "T": "right",
+    "unlabelled\n+ test": "right",
+    "order": "left",
+    "standing\nand source": "left",
+    "SHA-256": "left",
+}
 
 
 def main() -> int:
@@ -25,9 +38,9 @@ def main() -> int:
     parser.add_argument("--cache", help="folder for downloads and parsed files")
     parser.add_argument("--out", type=Path, default=Path("outputs/streams"), help="for pictures")
     args = parser.parse_args()
-    data = {"root": args.data, "download": args.download, "cache": args.cache}
+    data = DataConfig(root=args.data, download=args.download, cache=args.cache)
     try:
-        show(data, args.out, Console(width=None if sys.stdout.isatty() else 230))
+        show(data, args.out, Console(width=None if sys.stdout.isatty() else WIDTH))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
@@ -36,42 +49,32 @@ def main() -> int:
 
 def show(data: DataConfig, out: Path, console: Console) -> None:
     """Prints the table of all eight and saves a picture of each."""
-    grid = Grid(title="The eight streams", title_justify="left")
-    for name in ("dataset", *COLUMNS, "source", "standing", "SHA-256"):
-        numeric = name in COLUMNS[:5]
-        grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for path in sorted(conf_folder().glob("*.yaml")):
-        dataset = OmegaConf.load(path)
-        table = load(dataset, data)
-        grid.add_row(*cells(table, dataset))
-        picture(table, dataset.segment_size, dataset.order, out / f"{table.name}.png")
+    grid = Grid(title="The eight streams", title_justify="left", box=box.HORIZONTALS, padding=0)
+    for name, justify in COLUMNS.items():
+        grid.add_column(name, justify=justify, overflow="fold")
+    for path in sorted((home() / "conf" / "dataset").glob("*.yaml")):
+        section = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(path)))
+        table = load(section, data)
+        size, test, order = section["segment_size"], section["test_size"], section["order"]
+        grid.add_row(*cells(table, size, test, order))
+        picture(table, size, order, out / f"{table.name}.png")
     console.print(grid)
-    console.print(f"Pictures: {out}/")
+    console.print("T: segments after the first, which gives the gold set.")
+    console.print(f"Pictures: {out}/", soft_wrap=True)
 
 
-def cells(table: Table, dataset: Mapping) -> list[str]:
-    size, test = dataset["segment_size"], dataset["test_size"]
-    segments = len(table.y) // size
+def cells(table: Table, size: int, test: int, order: str) -> list[str]:
+    """One row of the table of streams."""
     return [
         table.name,
-        f"{len(table.y):,}",
-        str(table.X.shape[1]),
+        f"{len(table.y):,} x {table.X.shape[1]}",
         str(len(table.classes)),
-        f"{segments} x {size}",
-        str(segments - 1),  # segment 0 gives the gold set
-        f"{size - test}/{test}",
-        dataset["order"],
-        table.source,
-        table.standing,
-        table.sha256,
+        str(len(table.y) // size - 1),
+        f"{size - test} + {test}",
+        order,
+        f"{table.standing}\n{table.source}",
+        table.sha256[:12],
     ]
-
-
-def conf_folder() -> Path:
-    """conf/dataset: inside the package when installed from a wheel, beside it in the repository."""
-    package = Path(__file__).parents[1]
-    inside = package / "conf" / "dataset"
-    return inside if inside.is_dir() else package.parent / "conf" / "dataset"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Keeps parsed tables as NPZ under the SHA-256 of what they were parsed from."""
+"""Keeps parsed tables, and files derived from large ones, under the SHA-256 of their source."""
 
 import contextlib
 import hashlib
@@ -12,27 +12,36 @@ from typing import BinaryIO
 import numpy as np
 import pooch
 
-from sdsl.datasets.parse import Parsed
+from sdsl.datasets.parse import Parsed, Reading
+from sdsl.datasets.unpack import open_regular
 from sdsl.errors import UserError
 
-VERSION = 1  # raise it when parsing changes, so that older entries are not used
+VERSION = 2  # raise it when reading changes, so that older entries are not used
 
 
 def folder(setting: str | None, name: str) -> Path:
     """A sub-folder of the cache: `data.cache`, or the user's own."""
-    path = Path(setting or pooch.os_cache("sdsl")) / name
     try:
+        path = Path(setting or pooch.os_cache("sdsl")).expanduser() / name
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError, RuntimeError) as error:  # a zero byte; ~name of nobody
+        reason = getattr(error, "strerror", None) or error
         raise UserError(
-            f"{path}: cannot make the cache folder ({error.strerror}). Set data.cache to a folder "
-            "you may write to."
+            f"{setting or 'the cache'}: cannot make the cache folder ({reason}). Set data.cache to "
+            "a folder you may write to."
         ) from None
     return path
 
 
-def cached(cache: str | None, key: str, make: Callable[[], Parsed]) -> Parsed:
-    """The stored table under the key, or what `make` returns, stored for the next time."""
+def cached_rows(
+    cache: str | None, sha256: str, suffix: str, reading: Reading, make: Callable[[], Parsed]
+) -> Parsed:
+    """The rows stored for these bytes, or what `make` returns, stored for the next time.
+
+    The file's name holds all that the rows depend on: the bytes, their format and how to read them.
+    """
+    how = f"{suffix}|{reading.label}|{reading.header}"
+    key = f"{sha256}-{hashlib.sha256(how.encode()).hexdigest()[:8]}"
     path = folder(cache, "parsed") / f"v{VERSION}-{key}.npz"
     if (stored := _load(path)) is not None:
         return stored
@@ -42,7 +51,7 @@ def cached(cache: str | None, key: str, make: Callable[[], Parsed]) -> Parsed:
 
 
 def _load(path: Path) -> Parsed | None:
-    """None where there is no entry, or where a foreign hand has damaged it."""
+    """None where there is no entry, or where somebody has damaged it."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return Parsed(arrays["X"], arrays["y"], tuple(arrays["classes"].tolist()))
@@ -50,13 +59,10 @@ def _load(path: Path) -> Parsed | None:
         return None
 
 
-def cached_file(cache: str | None, source: Path, name: str, make: Callable[[Path], bytes]) -> Path:
+def derived_file(cache: str | None, source: Path, name: str, make: Callable[[Path], bytes]) -> Path:
     """A file derived from a large one, made once for each content of that one."""
-    try:
-        with open(source, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{source}: cannot read this file ({error.strerror}).") from None
+    with open_regular(source) as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     path = folder(cache, "derived") / f"v{VERSION}-{digest}-{name}"
     if not path.exists():
         data = make(source)
@@ -72,7 +78,7 @@ def _save(path: Path, parsed: Parsed) -> None:
 
 
 def _write(path: Path, fill: Callable[[BinaryIO], object]) -> None:
-    """Written aside and moved in whole: a reader sees a complete file or none."""
+    """Written to a temporary file and moved in whole: a reader sees a complete file or none."""
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,17 +1,16 @@
-"""Finds a user's file, unpacks it in memory and takes its SHA-256: nothing is extracted to disk."""
+"""Finds a user's file by name and reads its uncompressed bytes with their fingerprints."""
 
-import gzip
 import hashlib
-import io
 import os
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from sdsl.datasets.unpack import gunzip, open_regular, open_zip, read_all, read_member
 from sdsl.errors import UserError
 
 TABLES = (".csv", ".txt", ".dat", ".arff", ".npz", ".parquet")  # in order of preference
 PACKED = ("", ".gz", ".zip")
+ENDINGS = tuple(table + packed for packed in PACKED for table in TABLES)
 
 
 @dataclass(frozen=True)
@@ -28,85 +27,81 @@ class Content:
 
     @property
     def git_blob(self) -> str:
-        """The name git gives these bytes: of one original no other fingerprint is known."""
-        return hashlib.sha1(b"blob %d\0" % len(self.data) + self.data).hexdigest()
+        """The name that git gives these bytes: some originals are known by no other hash."""
+        found = git_blob_start(len(self.data))
+        found.update(self.data)
+        return found.hexdigest()
 
 
-def find(root: Path, stems: list[str]) -> Path | None:
-    """The first file in the folder with one of these names (any case) and a known ending."""
-    try:
-        present = {entry.name.lower(): Path(entry.path) for entry in os.scandir(root)}
-    except FileNotFoundError:
-        raise UserError(
-            f"{root}: no such folder. Set data.root (or SDSL_DATA) to the folder with your data "
-            "files, or leave it unset to use what ships offline."
-        ) from None
-    except OSError as error:
-        raise UserError(
-            f"{root}: cannot list this folder ({error.strerror}). data.root (or SDSL_DATA) must "
-            "be a folder you may read."
-        ) from None
+def git_blob_start(size: int) -> "hashlib._Hash":
+    """git's hash of a file, before its content: SHA-1 that begins with "blob SIZE" and a zero."""
+    return hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+
+
+def find(root: Path, stems: list[str], endings: tuple[str, ...] = ENDINGS) -> Path | None:
+    """The first file with one of these names (any case) and endings.
+
+    A stem may name a sub-folder, as in `archive/1CDT`; a sub-folder that is not there is no error.
+    """
+    present = _listed(root)
     for stem in stems:
-        for ending in (table + packed for packed in PACKED for table in TABLES):
-            if (path := present.get((stem + ending).lower())) is not None:
+        folder, _, base = stem.rpartition("/")
+        files = present
+        if folder:
+            files = _listed(root / folder) if (root / folder).is_dir() else {}
+        for ending in endings:
+            if (path := files.get((base + ending).lower())) is not None:
                 return path
     return None
 
 
+def _listed(folder: Path) -> dict[str, Path]:
+    """File name in lower case -> path."""
+    try:
+        return {entry.name.lower(): Path(entry.path) for entry in os.scandir(folder)}
+    except FileNotFoundError:
+        raise UserError(
+            f"{folder}: no such folder. Set data.root (or SDSL_DATA) to the folder with your data "
+            "files, or leave it unset to use what ships offline."
+        ) from None
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(
+            f"{folder}: cannot list this folder ({reason}). data.root (or SDSL_DATA) must "
+            "be a folder you may read."
+        ) from None
+
+
+def user_path(text: str) -> Path:
+    """A path as the user wrote it, with ~ for the home folder."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:  # ~name of nobody
+        raise UserError(f"{text}: {error}") from None
+
+
 def read(path: Path) -> Content:
     """The file's bytes with gzip or zip taken off."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file.") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot read this file ({error.strerror}).") from None
     name = path.name.lower()
-    if name.endswith(".gz"):
-        data, name = _gunzip(path, data), name[: -len(".gz")]
-    elif name.endswith(".zip"):
-        data, name = _unzip(path, data)
-    if not data.strip():
+    with open_regular(path) as file:
+        if name.endswith(".gz"):
+            data, name = gunzip(file, path), name.removesuffix(".gz")
+        elif name.endswith(".zip"):
+            with open_zip(file, path) as archive:
+                member = _only_table(archive.namelist(), path)
+                data, name = read_member(archive, member, path), member.lower()
+        else:
+            data = read_all(file, path)
+    if not data or data.isspace():
         raise UserError(f"{path}: the file is empty; expected rows of numbers with a label.")
     return Content(path, data, PurePosixPath(name).suffix)
 
 
-def checked_zip(path: Path, data: bytes) -> zipfile.ZipFile:
-    """Opens a zip (an NPZ is one) after refusing damaged ones and names that leave the archive."""
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-        names = archive.namelist()
-    except Exception:  # zipfile has a dozen ways to say it
-        raise UserError(f"{path}: not a complete zip archive; get the file again.") from None
-    for name in names:
-        parts = PurePosixPath(name.replace("\\", "/"))
-        if parts.is_absolute() or ".." in parts.parts or ":" in name:
-            raise UserError(
-                f"{path}: the archive holds the name {name!r}, which points outside it; expected "
-                "plain names. Do not use this file."
-            )
-    return archive
-
-
-def _gunzip(path: Path, data: bytes) -> bytes:
-    try:
-        return gzip.decompress(data)
-    except Exception as error:
+def _only_table(members: list[str], path: Path) -> str:
+    tables = [member for member in members if member.lower().endswith(TABLES)]
+    if len(tables) != 1:
         raise UserError(
-            f"{path}: truncated or damaged gzip ({error}); expected a complete .gz file. Copy or "
-            "download it again."
-        ) from None
-
-
-def _unzip(path: Path, data: bytes) -> tuple[bytes, str]:
-    with checked_zip(path, data) as archive:
-        members = [m for m in archive.namelist() if m.lower().endswith(TABLES)]
-        if len(members) != 1:
-            raise UserError(
-                f"{path}: expected exactly one data file ({', '.join(TABLES)}) in the archive, "
-                f"found {len(members)}. Unpack it and keep the one you want."
-            )
-        try:
-            return archive.read(members[0]), members[0].lower()
-        except Exception as error:
-            raise UserError(f"{path}: cannot unpack {members[0]} ({error}).") from None
+            f"{path}: expected exactly one data file ({', '.join(TABLES)}) in the archive, "
+            f"found {len(tables)}. Unpack it and keep the one you want."
+        )
+    return tables[0]

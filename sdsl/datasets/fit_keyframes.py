@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sdsl.datasets.files import find, read
-from sdsl.datasets.keyframes import basis
+from sdsl.datasets.keyframes import Keyframes, Mode, basis
 from sdsl.datasets.parse import Parsed, parse
 
 KEYFRAMES = [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
@@ -42,8 +42,8 @@ def main() -> None:
         if (path := find(args.data, [stem])) is None:
             parser.error(f"no {stem} file in {args.data}")
         content = read(path)
-        spec = fit(name, by_segment(parse(content), size), size, content.sha256)
-        write(spec, args.out / f"{name}.json")
+        table = fit(name, by_segment(parse(content), size), size)
+        write(table, content.sha256, args.out / f"{name}.json")
 
 
 def by_segment(rows: Parsed, size: int) -> dict[str, np.ndarray]:
@@ -56,7 +56,7 @@ def by_segment(rows: Parsed, size: int) -> dict[str, np.ndarray]:
     }
 
 
-def fit(name: str, classes: dict[str, np.ndarray], size: int, sha256: str) -> dict:
+def fit(name: str, classes: dict[str, np.ndarray], size: int) -> Keyframes:
     """The table of one stream: timed by the class means first, then by the modes' means."""
     segments = len(next(iter(classes.values())))
     tracks = [_track(rows, np.ones(rows.shape[:2])) for rows in classes.values()]
@@ -64,12 +64,12 @@ def fit(name: str, classes: dict[str, np.ndarray], size: int, sha256: str) -> di
     for _ in range(PASSES):
         late = min((0, 1), key=lambda late: misfit(tracks, basis(times, late, segments)))
         blend = basis(times, late, segments)
-        fitted, tracks = {}, []
+        fitted: dict[str, list[Mode]] = {}
+        tracks = []
         for label, rows in classes.items():
             fitted[label], shares = fit_class(rows, blend, start(name, label, rows, times))
             tracks += [_track(rows, share) for share in shares]
-    head = {"fitted_to_sha256": sha256, "segment_size": size, "segments": segments}
-    return {**head, "late": late, "times": times, "classes": fitted}
+    return Keyframes(size, segments, late, times, fitted)
 
 
 def _track(rows: np.ndarray, share: np.ndarray) -> Track:
@@ -114,7 +114,7 @@ def start(name: str, label: str, rows: np.ndarray, times: list[float]) -> np.nda
 
 def fit_class(
     rows: np.ndarray, blend: np.ndarray, mean: np.ndarray, rounds: int = 60
-) -> tuple[list[dict], np.ndarray]:
+) -> tuple[list[Mode], np.ndarray]:
     """EM for modes whose mean and var [M, keyframes, d] blend over time; and the rows' shares."""
     var = np.ones_like(mean)
     for _ in range(rounds if len(mean) > 1 else 4):
@@ -128,7 +128,7 @@ def fit_class(
             second = (share[..., None] * off**2).sum(axis=1) / n
             var[m] = solve(blend, second, now * np.sqrt(2 / n))
     modes = [
-        {"mean": np.round(a, 3).tolist(), "var": np.round(b, 3).tolist()}
+        Mode(np.round(a, 3).tolist(), np.round(b, 3).tolist())
         for a, b in zip(mean, var, strict=True)
     ]
     return modes, shares
@@ -153,21 +153,27 @@ def solve(blend: np.ndarray, target: np.ndarray, error: np.ndarray) -> np.ndarra
     )
 
 
-def write(spec: dict, path: Path) -> None:
-    """One keyframe list a line, so that a refit shows as a readable diff."""
-    head = {k: v for k, v in spec.items() if k != "classes"}
+def write(table: Keyframes, sha256: str, path: Path) -> None:
+    """One list of keyframes per line, so that a new fit shows as a readable diff."""
+    head = {
+        "fitted_to_sha256": sha256,
+        "segment_size": table.segment_size,
+        "segments": table.segments,
+        "late": table.late,
+        "times": table.times,
+    }
     lines = [f'  "{key}": {json.dumps(value)},' for key, value in head.items()]
     classes = [
         f'    "{label}": [\n'
         + ",\n".join(
-            f'      {{"mean": {json.dumps(m["mean"])},\n       "var": {json.dumps(m["var"])}}}'
-            for m in modes
+            f'      {{"mean": {json.dumps(mode.mean)},\n       "var": {json.dumps(mode.var)}}}'
+            for mode in modes
         )
         + "\n    ]"
-        for label, modes in spec["classes"].items()
+        for label, modes in table.classes.items()
     ]
     path.write_text("\n".join(["{", *lines, '  "classes": {', ",\n".join(classes), "  }", "}", ""]))
-    print(f"{path.name}: late {spec['late']}, times {spec['times']}")
+    print(f"{path.name}: late {table.late}, times {table.times}")
 
 
 if __name__ == "__main__":

@@ -1,35 +1,33 @@
-"""Loads a dataset: tries its sources in order, checks that it is a stream, applies its order."""
+"""Loads a dataset: takes the first source that has it, and puts the rows in stream order."""
 
 import logging
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdsl.core.table import Table
-from sdsl.config.schema import DataConfig
-from sdsl.datasets.orders import order
-from sdsl.datasets.sources import KINDS, Raw
+from sdsl.datasets.orders import ORDERS
+from sdsl.datasets.section import Dataset, read_section
+from sdsl.datasets.source import Raw
 from sdsl.errors import UserError
+
+if TYPE_CHECKING:  # at run time it would bring torch along
+    from sdsl.config.schema import DataConfig
 
 log = logging.getLogger(__name__)
 
 
-def load(dataset: Mapping, data: DataConfig) -> Table:
-    """The first of `dataset.sources` that has the data; what was used is logged, never silent."""
-    raw, source = _first_source(dataset, data)
-    if dataset["order"] == "chronological" and not source.get("time_ordered"):
-        raise UserError(
-            f"{dataset['name']}: {raw.source} is not in order of time, so dataset.order="
-            "chronological is not possible. Give the original file in data.root, set "
-            "data.download=true, or choose another order."
-        )
-    rows = raw.rows
-    at = order(dataset["order"], rows.X, rows.y)
+def load(section: Mapping[str, Any], data: "DataConfig") -> Table:
+    """The rows of a dataset section in stream order; what was used is logged, never silent."""
+    dataset = read_section(section)
+    raw = _first(dataset, data)
+    at = ORDERS[dataset.order](raw.rows.X, raw.rows.y)
     table = Table(
-        name=dataset["name"],
-        X=np.ascontiguousarray(rows.X[at], dtype=np.float32),
-        y=rows.y[at].astype(np.int64),
-        classes=rows.classes,
+        name=dataset.name,
+        X=np.ascontiguousarray(raw.rows.X[at], dtype=np.float32),
+        y=raw.rows.y[at].astype(np.int64),
+        classes=raw.rows.classes,
         source=raw.source,
         standing=raw.standing,
         sha256=raw.sha256,
@@ -38,17 +36,16 @@ def load(dataset: Mapping, data: DataConfig) -> Table:
     return table
 
 
-def _first_source(dataset: Mapping, data: DataConfig) -> tuple[Raw, Mapping]:
-    for source in dataset["sources"]:
-        settings = {**dataset, **source}
-        if source["kind"] not in KINDS:
+def _first(dataset: Dataset, data: "DataConfig") -> Raw:
+    for source in dataset.sources:
+        if (raw := source.load(data)) is None:
+            continue
+        if dataset.order == "chronological" and not source.time_ordered:
             raise UserError(
-                f"{dataset['name']}: unknown source kind {source['kind']!r}; known: "
-                f"{', '.join(KINDS)}."
+                f"{dataset.name}: {raw.source} is not in order of time, so dataset.order="
+                "chronological is not possible. Give the original file in data.root, set "
+                "data.download=true, or choose another order."
             )
-        if (raw := KINDS[source["kind"]](settings, data)) is not None:
-            return raw, source
-    raise UserError(
-        f"{dataset['name']}: none of its sources has the data. Put the file into data.root "
-        "(or SDSL_DATA) or set data.download=true."
-    )
+        return raw
+    advice = dict.fromkeys(a for source in dataset.sources if (a := source.advice()))
+    raise UserError(f"{dataset.name}: none of its sources has the data; {', or '.join(advice)}.")

@@ -1,23 +1,19 @@
 """The named orders: which row of a file comes when in the stream.
 
-The four real datasets have no published order (ALGORITHMS section 1), so each is a stated choice:
+file                   as in the file; the drift of the synthetic streams is in that order.
+chronological          the same, where the file is known to be in order of arrival (Spam).
+shuffled               no drift at all.
+class_pc1              every class moves along its own first principal component. All classes are
+                       there from the start, and no parameter is fitted.
+class_pc1_raw_flipped  the same on features as they are, with every odd class moving backwards.
 
-file                   as the file has it; the synthetic streams' drift lives in that order.
-chronological          the same, where the file is known to be in the order the rows arrived (Spam).
-shuffled               no drift at all; Spam's default, since the paper's ST .965 against JT .971
-                       leaves room for none.
-class_pc1              every class slides along its own first principal component: all classes are
-                       there from the start and no parameter is fitted. The default of Optdigits,
-                       Satimage and Twonorm.
-class_pc1_raw_flipped  the same on raw features with every odd class sliding backwards; nearer to
-                       the paper's ST on Optdigits and Satimage.
+The paper does not say in which order its real datasets arrive. README.md in this folder says why
+each of them has the order it has.
 """
 
 from collections.abc import Callable
 
 import numpy as np
-
-from sdsl.errors import UserError
 
 Order = Callable[[np.ndarray, np.ndarray], np.ndarray]  # X [N, d], y [N] -> row indices [N]
 
@@ -52,17 +48,12 @@ ORDERS: dict[str, Order] = {
 }
 
 
-def order(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    if name not in ORDERS:
-        raise UserError(f"Unknown dataset.order={name!r}; known: {', '.join(ORDERS)}.")
-    return ORDERS[name](X, y)
-
-
 def _along_pc1(Z: np.ndarray, y: np.ndarray, flip_odd: bool) -> np.ndarray:
     """Sorts by each row's quantile within its class along that class's first component."""
     q = np.empty(len(y))
-    for c in np.unique(y):
-        rows = np.flatnonzero(y == c)
+    present, counts = np.unique(y, return_counts=True)
+    by_class = np.split(np.argsort(y, kind="stable"), np.cumsum(counts)[:-1])
+    for c, rows in zip(present, by_class, strict=True):
         along = _first_component(Z[rows])
         if flip_odd and c % 2:
             along = -along

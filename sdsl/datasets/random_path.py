@@ -5,41 +5,62 @@ feature and keyframe, variances of 1 to 4, and modes of different classes never 
 2.0 standard deviations.
 """
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from sdsl.core.fields import number
+from sdsl.datasets import limits
+from sdsl.datasets.keyframes import Keyframes, Mode
 from sdsl.errors import UserError
 
-LIMITS = {"classes": (2, 6), "features": (2, 20), "modes": (1, 2), "segments": (2, 1000)}
 KEYFRAMES = 6  # at 0, 20, ... 100 % of the stream, as in the originals
 CENTRE, HALF, STEP, NEAR = 5.0, 4.0, 2.2, 1.7
 TRIES = 300  # six classes in two features may not fit apart; then the widest try stands
 
 
-def table(s: Mapping) -> dict:
-    """A keyframe table as `keyframes.draw` takes it, determined by `path_seed` and the sizes."""
-    for key, (low, high) in LIMITS.items():
-        if not low <= s[key] <= high:
-            raise UserError(f"dataset.{key}={s[key]}: expected {low} to {high}.")
-    rng = np.random.default_rng([s["path_seed"], s["classes"], s["features"], s["modes"]])
-    owner = np.repeat(np.arange(s["classes"]), s["modes"])  # which class each mode belongs to
-    if s["exchange"] and len(owner) != 2:
-        raise UserError("dataset.exchange=true takes classes=2 and modes=1: two change places.")
-    mean, var = _exchange(rng, s["features"]) if s["exchange"] else _path(rng, owner, s["features"])
-    return {
-        "segments": s["segments"],
-        "segment_size": s["segment_size"],
-        "late": 0,
-        "times": np.linspace(0, s["segments"], KEYFRAMES).tolist(),
-        "classes": {
+@dataclass(kw_only=True)
+class PathConfig:
+    """The sizes of a stream and the seed of its path."""
+
+    path_seed: int = number(low=0)
+    classes: int = number(low=2, high=6)
+    features: int = number(low=2, high=20)
+    modes: int = number(low=1, high=2)  # 2: each class is an equal mixture of two Gaussians
+    exchange: bool  # two classes that walk to each other's places
+    segments: int = number(low=2, high=1000)
+    segment_size: int = number(low=2)
+
+    def check_path(self) -> None:
+        """Refuses settings that do not go together."""
+        if self.exchange and (self.classes, self.modes) != (2, 1):
+            raise UserError("dataset.exchange=true takes classes=2 and modes=1: two change places.")
+        if 4 * self.segments * self.segment_size * self.features > limits.MOST_BYTES:
+            raise UserError(
+                f"dataset.segment_size={self.segment_size}: {self.segments} segments of that size "
+                f"with {self.features} features are more than "
+                f"{limits.MOST_BYTES / 2**20:,.0f} MB; lower one of the three."
+            )
+
+
+def random_path(config: PathConfig) -> Keyframes:
+    """The keyframes of a path, determined by its seed and sizes."""
+    classes, d = config.classes, config.features
+    rng = np.random.default_rng([config.path_seed, classes, d, config.modes])
+    owner = np.repeat(np.arange(classes), config.modes)  # which class each mode belongs to
+    mean, var = _exchange(rng, d) if config.exchange else _path(rng, owner, d)
+    return Keyframes(
+        segment_size=config.segment_size,
+        segments=config.segments,
+        late=0,
+        times=np.linspace(0, config.segments, KEYFRAMES).tolist(),
+        classes={
             str(c): [
-                {"mean": mean[:, m].tolist(), "var": var[:, m].tolist()}
-                for m in np.flatnonzero(owner == c)
+                Mode(mean[:, m].tolist(), var[:, m].tolist()) for m in np.flatnonzero(owner == c)
             ]
-            for c in range(s["classes"])
+            for c in range(classes)
         },
-    }
+    )
 
 
 def _exchange(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +94,9 @@ def _path(rng: np.random.Generator, owner: np.ndarray, d: int) -> tuple[np.ndarr
     return np.round(mean, 2), var
 
 
-def _gap(mean, var, owner: np.ndarray, k: int, m: int, point: np.ndarray) -> float:
+def _gap(
+    mean: np.ndarray, var: np.ndarray, owner: np.ndarray, k: int, m: int, point: np.ndarray
+) -> float:
     """The least distance, in standard deviations, to another class on the way to this keyframe."""
     rivals = [r for r in range(m) if owner[r] != owner[m]]
     if not rivals:

@@ -1,113 +1,115 @@
 """Makes the Spam stream from the public SpamAssassin corpus: its 499 best words by chi-square.
 
-The corpus ("Spam Assassin Corpus" on http://mlkd.csd.auth.gr/concept_drift.html) is an ARFF file of
-9,324 e-mails in order of time with 39,916 words, each present or absent. Measured on the stream in
-use: its columns stand in falling order of Pearson's chi-square of the 2 x 2 table word x class.
+The corpus is a zip with `spam.data` (one line per e-mail, in order of time: 39,916 digits, 1 where
+the e-mail has the word) and `spam.labels` (one line per e-mail: 1 is spam). The columns of the
+stream stand in falling order of Pearson's chi-square of the 2 x 2 table word x class. Among equal
+words the later column comes first; with this rule the result is the published stream to the byte.
 """
 
-import gzip
-import re
-import zlib
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
+from sdsl.datasets import limits
+from sdsl.datasets.unpack import open_regular, open_zip, read_member
 from sdsl.errors import UserError
+
+WIDEST = 2**20  # bytes of a line; the corpus has 79,832
+
+
+@dataclass(frozen=True)
+class Words:
+    """Which e-mail has which word, eight words per byte: a sixteenth of the text."""
+
+    packed: np.ndarray  # [N, ceil(width / 8)] uint8
+    width: int
 
 
 def select(path: Path, words: int) -> bytes:
     """The stream as CSV text without a header: the chosen words, then 1 for spam and 0 for ham."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rb") as file:
-            width, labels, line = _header(path, file)
-            rows, y = _rows(path, file, width, labels, line)
-    except (EOFError, OSError, zlib.error) as error:
-        raise UserError(f"{path}: truncated or damaged gzip ({error}); get it again.") from None
-    if width - 1 < words:
-        raise UserError(f"{path}: expected at least {words} words, found {width - 1}.")
-    best = np.argsort(-chi_square(rows, y, width - 1), kind="stable")[:words]
-    place = np.full(width - 1, -1)
-    place[best] = np.arange(words)
+    with open_regular(path) as file, open_zip(file, path) as archive:
+        y = _labels(archive, path)
+        corpus = _words(archive, path, len(y))
+    if corpus.width < words:
+        raise UserError(f"{path}: expected at least {words} words, found {corpus.width}.")
+    score = chi_square(*_counts(corpus, y), len(y), int(y.sum()))
+    best = np.argsort(score, kind="stable")[::-1][:words]  # reversed: later columns first on ties
     lines = []
-    for present, label in zip(rows, y, strict=True):
-        row = np.zeros(words + 1, dtype=int)
-        kept = place[present]
-        row[kept[kept >= 0]] = 1
-        row[-1] = label
-        lines.append(",".join(map(str, row.tolist())))
+    for bits, label in zip(corpus.packed, y, strict=True):
+        row = np.unpackbits(bits, count=corpus.width)[best]
+        lines.append(",".join(map(str, (*row.tolist(), label))))
     return ("\n".join(lines) + "\n").encode()
 
 
-def chi_square(rows: list[np.ndarray], y: np.ndarray, words: int) -> np.ndarray:
-    """Pearson's statistic of each word's presence against the class; 0 where a margin is empty."""
-    spam = np.zeros(words)
-    seen = np.zeros(words)
-    for present, label in zip(rows, y, strict=True):
-        seen[present] += 1
-        spam[present] += label
-    n, n_spam = len(y), int(y.sum())
-    ham = seen - spam
-    cross = spam * (n - n_spam - ham) - ham * (n_spam - spam)
-    margins = seen * (n - seen) * n_spam * (n - n_spam)
-    return np.divide(n * cross**2, margins, out=np.zeros(words), where=margins > 0)
+def chi_square(seen: np.ndarray, spam: np.ndarray, rows: int, spam_rows: int) -> np.ndarray:
+    """Pearson's statistic of every word's presence against the class; 0 where a margin is empty.
+
+    `seen` [words] counts the e-mails with the word, `spam` [words] the spam among those.
+    """
+    seen, spam = seen.astype(float), spam.astype(float)
+    ham, ham_rows = seen - spam, rows - spam_rows
+    cross = spam * (ham_rows - ham) - ham * (spam_rows - spam)
+    margins = seen * (rows - seen) * spam_rows * ham_rows
+    return np.divide(rows * cross**2, margins, out=np.zeros(len(seen)), where=margins > 0)
 
 
-def _header(path: Path, file: BinaryIO) -> tuple[int, list[str], int]:
-    """Number of attributes, the class's values (the last attribute), and the line of @data."""
-    width, last = 0, ""
-    for number, raw in enumerate(file, start=1):
-        line = raw.decode(errors="replace").strip()
-        if line.lower().startswith("@attribute"):
-            width, last = width + 1, line
-        elif line.lower().startswith("@data"):
-            values = re.search(r"\{(.*)\}\s*$", last)
-            labels = [v.strip(" '\"") for v in values[1].split(",")] if values else []
-            if "spam" not in labels or len(labels) != 2:
-                raise UserError(
-                    f"{path}, line {number}: expected the last attribute to be the class "
-                    f"{{spam, legitimate}}, found {last!r}."
-                )
-            return width, labels, number
-    raise UserError(f"{path}: expected an ARFF file with @attribute and @data lines.")
+def _counts(corpus: Words, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For every word, the e-mails and the spam e-mails that have it."""
+    seen, spam = np.zeros((2, corpus.width), dtype=np.int64)
+    for bits, label in zip(corpus.packed, y, strict=True):
+        row = np.unpackbits(bits, count=corpus.width)
+        seen += row
+        if label:
+            spam += row
+    return seen, spam
 
 
-def _rows(
-    path: Path, file: BinaryIO, width: int, labels: list[str], line: int
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """For each e-mail the numbers of its words, and whether it is spam."""
-    rows, y = [], []
-    for number, raw in enumerate(file, start=line + 1):
-        text = raw.decode(errors="replace").strip()
-        if not text or text.startswith("%"):
-            continue
-        sparse = text.startswith("{")
-        present, label = _sparse(text, width, labels) if sparse else _dense(text, width)
-        if label not in labels or (len(present) and present[-1] >= width - 1):
+def _labels(archive: zipfile.ZipFile, path: Path) -> np.ndarray:
+    """[N] of 0 and 1."""
+    lines = read_member(archive, _member(archive, path, "spam.labels"), path).split()
+    if not lines or set(lines) - {b"0", b"1"}:
+        raise UserError(f"{path}, spam.labels: expected lines of 0 (ham) or 1 (spam).")
+    return np.array([line == b"1" for line in lines], dtype=np.int64)
+
+
+def _words(archive: zipfile.ZipFile, path: Path, rows: int) -> Words:
+    packed: list[np.ndarray] = []
+    width = 0
+    for number, line in enumerate(_lines(archive, path), start=1):
+        digits = np.frombuffer(line.replace(b" ", b""), dtype=np.uint8) - ord("0")
+        width = width or len(digits)
+        if not width or len(digits) != width or digits.max() > 1 or number > rows:
             raise UserError(
-                f"{path}, line {number}: expected {width} values, the last one of "
-                f"{', '.join(labels)}."
+                f"{path}, spam.data, line {number}: expected {rows} lines, one per label, of as "
+                f"many digits 0 or 1 as the first ({width})."
             )
-        rows.append(present)
-        y.append(label == "spam")
-    if not rows:
-        raise UserError(f"{path}: no rows after @data.")
-    return rows, np.array(y, dtype=int)
+        packed.append(np.packbits(digits))
+        if len(packed) * packed[0].nbytes > limits.MOST_BYTES:
+            raise limits.too_large(path)
+    if len(packed) != rows:
+        raise UserError(f"{path}, spam.data: expected {rows} lines, found {len(packed)}.")
+    return Words(np.stack(packed), width)
 
 
-def _dense(text: str, width: int) -> tuple[np.ndarray, str]:
-    fields = text.split(",")
-    if len(fields) != width:
-        return np.array([], dtype=int), ""
-    return np.flatnonzero([f.strip() != "0" for f in fields[:-1]]), fields[-1].strip(" '\"")
+def _lines(archive: zipfile.ZipFile, path: Path) -> Iterator[bytes]:
+    """Line by line from the zip: the text has 744 MB and is never in memory as a whole."""
+    try:
+        with archive.open(_member(archive, path, "spam.data")) as member:
+            while line := member.readline(WIDEST):
+                yield line.rstrip(b"\r\n")
+    except UserError:
+        raise
+    except Exception as error:  # what zipfile and zlib say of damaged bytes
+        raise UserError(f"{path}: cannot unpack spam.data ({error}); get it again.") from None
 
 
-def _sparse(text: str, width: int, labels: list[str]) -> tuple[np.ndarray, str]:
-    """A sparse ARFF row names what is not 0; a class left out is its first value."""
-    pairs = [p.split() for p in text.strip("{} ").split(",") if p.strip()]
-    if any(len(p) != 2 or not p[0].isdigit() for p in pairs):
-        return np.array([], dtype=int), ""
-    values: dict[int, str] = {int(i): v.strip("'\"") for i, v in pairs}
-    label = values.pop(width - 1, labels[0])
-    return np.array(sorted(i for i, v in values.items() if v != "0"), dtype=int), label
+def _member(archive: zipfile.ZipFile, path: Path, name: str) -> str:
+    found = [member for member in archive.namelist() if member.rpartition("/")[2] == name]
+    if len(found) != 1:
+        raise UserError(
+            f"{path}: expected the SpamAssassin corpus, a zip with one {name}, found {len(found)}."
+        )
+    return found[0]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import number
+from sdsl.core.fields import number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.ranking import rank_in_class
 from sdsl.core.replica import Rows, take
@@ -15,8 +15,8 @@ from sdsl.core.training import Training
 @dataclass
 class Confidence(Labeler):
     size: int = number(low=1)  # rows that are given a pseudo-label
-    balanced: bool  # size / C rows of each predicted class, instead of size over all
-    fit: Training  # on D and D_{t-1}, before labelling
+    balanced: bool = setting()  # size / C rows of each predicted class, instead of size over all
+    fit: Training = setting()  # on D and D_{t-1}, before labelling
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
         loss = learner.fit(self.fit, [step.gold, step.lookback], step.draws, unlabelled=step.X)

@@ -1,7 +1,8 @@
 """RECORD (Guo et al., KDD 2020): pseudo-label, detect shift, restore a buffer by influence.
 
 A class's rows, by confidence: in_c (overlap) | out_c (shifted). IF(x), x in in_c, on the loss over
-out_c ranks what enters the class's first-in first-out queue (sdsl/algorithms/influence_function.py has the equation).
+out_c ranks what enters the class's first-in first-out queue. The equation of IF is in
+sdsl/algorithms/influence_function.py.
 """
 
 from copy import copy
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from sdsl.algorithms.influence_function import influence, logistic
 from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import number
+from sdsl.core.fields import number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
 from sdsl.core.replica import Rows
@@ -24,11 +25,11 @@ class Influence(Labeler):
     size: int = number(low=1)  # B, shared evenly by the classes' queues
     cut: float = number(low=0, high=1)  # only in the released code: rows below it are ignored
     strength: float = number(low=0)  # C = strength / n of the logistic problem
-    code_parity: bool  # the released code's s(+y th.x) for the training gradient
-    keep_gold: bool  # D stays outside the queues and is never evicted (SDSL's privilege)
-    refit: bool  # a fresh network labels X_t; false: the learner, as replay left it
-    hidden: list[int] | None  # of that network, 0: int(1.5 (d + C)); null: the learner's
-    fit: Training
+    code_parity: bool = setting()  # the released code's s(+y th.x) for the training gradient
+    keep_gold: bool = setting()  # D stays outside the queues and is never evicted
+    refit: bool = setting()  # a fresh network labels X_t; false: the learner, as replay left it
+    hidden: list[int] | None = setting()  # widths of that network; null: the learner's
+    fit: Training = setting()
 
     long_memory = True
 

@@ -12,7 +12,7 @@ from sdsl.algorithms.clustering import distance, lloyd
 from sdsl.algorithms.semantics import class_means
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import number
+from sdsl.core.fields import number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Rows, take
 from sdsl.core.training import Training
@@ -24,8 +24,8 @@ WITHIN = 10  # Lloyd's steps that find a class's modes among its labelled rows
 class Modes(Labeler):
     modes: int = number(low=1)  # prototypes a class
     rounds: int = number(low=0)  # Lloyd's steps on X_t
-    trust: Trust  # how gold's weight falls
-    fit: Training  # of f, on gold and lookback
+    trust: Trust = setting()  # how gold's weight falls
+    fit: Training = setting()  # of f, on gold and lookback
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:

@@ -13,7 +13,7 @@ from torch import Tensor
 from sdsl.algorithms.semantics import class_means, semantics
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import choice, number
+from sdsl.core.fields import choice, number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.network import backward, cross_entropy, cross_entropy_slope, forward, trace
 from sdsl.core.replica import Batch, Batches, Draws, Rows, take
@@ -24,12 +24,12 @@ TERMS = ("loss_gold", "loss_lookback", "loss_pseudo")
 
 @dataclass
 class Robust(Labeler):
-    fit: Training  # step 1, on gold and lookback
-    feedback: Training  # a round's gradient steps on L
+    fit: Training = setting()  # step 1, on gold and lookback
+    feedback: Training = setting()  # a round's gradient steps on L
     origin: str = choice("fresh", "previous")  # what step 1 starts from
     rounds: int = number(low=1)
     tolerance: float = number(low=0, high=1)  # converged: a smaller share of labels changed
-    trust: Trust  # how gold's weight falls
+    trust: Trust = setting()  # how gold's weight falls
     gold: float = number(low=0)  # the weight of each term of L
     lookback: float = number(low=0)
     pseudo: float = number(low=0)
@@ -47,6 +47,7 @@ class Robust(Labeler):
     def label(self, step: Step, learner: Learner) -> Pseudo:
         kept = self.trust(step, learner.classes)
         # What gold loses the lookback gains: the supervised terms weigh the same at every step.
+        weights: list[float | Tensor]
         weights = [self.gold * kept, self.lookback + self.gold * (1 - kept)]
         if self.origin == "fresh":
             # Algorithm 1 asks for random parameters. An encoder carried along folds the classes
@@ -60,8 +61,8 @@ class Robust(Labeler):
         # All rounds' batches are drawn before the first, so that a replica that converges early
         # draws as many numbers as one that does not.
         sets = [step.gold, step.lookback, Rows.full(step.X, y)]
-        how, weights = self.feedback, [*weights, self.pseudo]
-        batches = Batches(sets, weights, self.rounds * how.steps, how.batch, step.draws)
+        how, all_weights = self.feedback, [*weights, self.pseudo]
+        batches = Batches(sets, all_weights, self.rounds * how.steps, how.batch, step.draws)
         stream, widths = iter(batches), [how.batch or rows.X.shape[1] for rows in sets]
         optimizer = how.optimize(learner.theta)
         updates = 0
@@ -92,8 +93,8 @@ class Robust(Labeler):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
         U = self.label_semantics.refine(U, self.anchor)
         y = assign(learner.features(step.X), U, self.center)
-        active = torch.full((S,), float(self.label_semantics.active))
-        log |= {"rounds": rounds, "ils_active": active, "gold_trust": kept}
+        ils = torch.full((S,), float(self.label_semantics.active))
+        log |= {"rounds": rounds, "ils_active": ils, "gold_trust": kept}
         return Pseudo(y, Rows.full(step.X, y), log)
 
     def update(
@@ -133,13 +134,11 @@ def soft_prototypes(f: Tensor, logits: Tensor) -> Tensor:
 
 def assign(f: Tensor, U: Tensor, center: str) -> Tensor:
     """Eq. 4: the class whose prototype is nearest in cosine distance, [S, n]."""
-    if center == "origin":
-        origin = 0.0
-    else:  # ReLU features share one orthant; between the prototypes, class sizes have no say
+    if center != "origin":
+        # ReLU features share one orthant; between the prototypes, class sizes have no say.
         origin = (U if center == "prototypes" else f).mean(1, keepdim=True)
-    return (F.normalize(f - origin, dim=2) @ F.normalize(U - origin, dim=2).transpose(1, 2)).argmax(
-        2
-    )
+        f, U = f - origin, U - origin
+    return (F.normalize(f, dim=2) @ F.normalize(U, dim=2).transpose(1, 2)).argmax(2)
 
 
 def prototypes(f: Tensor, y: Tensor, previous: Tensor) -> Tensor:

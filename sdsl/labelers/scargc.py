@@ -26,6 +26,9 @@ ROUNDS = 100  # of k-means, MATLAB's limit, which is what the authors ran
 class Scargc(Labeler):
     clusters: int = number(low=0)  # per class; 0: the most modes that BIC sees in a class of gold
 
+    def own_units(self) -> bool:
+        return True  # the old centroids
+
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         first = [
             centroids(*gold.replica(s), self.clusters, g) for s, g in enumerate(draws.generators)
@@ -79,7 +82,7 @@ def nearest(X: Tensor, u: Tensor) -> Tensor:
     return torch.cdist(X, u).argmin(1)
 
 
-def centroids(X: Tensor, y: Tensor, k: int, generator) -> tuple[Tensor, Tensor]:
+def centroids(X: Tensor, y: Tensor, k: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """The first centroids [K, d] and labels [K], from gold: each class's median, or its k-means."""
     by_class = {int(c): X[y == c] for c in y.unique()}
     # The same number for all, as the authors have it: a class whose modes lie together may part.
@@ -101,4 +104,4 @@ def modes(rows: np.ndarray) -> int:
             for k in range(1, MOST + 1)
             if len(rows) > 10 * k * rows.shape[1]
         }
-    return min(fits, key=fits.get, default=1)
+    return min(fits, key=lambda k: fits[k], default=1)

@@ -3,8 +3,9 @@
 max over candidates of the accuracy on held-out rows of the unlabelled parts; never on a test part.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 
 BOOSTS = 500  # rounds of boosting at most
+Cut = tuple[np.ndarray, np.ndarray]  # row numbers (to fit, to choose by)
 SMALL = 10_000  # rows up to which a support vector machine is affordable
 
 
@@ -29,6 +31,9 @@ class StaticBound(Labeler):
     most: int = number(low=1)  # and at most this many of them
 
     privileged = True
+
+    def own_units(self) -> bool:
+        return True  # its models
 
     def foresee(self, segments: Iterable[tuple[Tensor, Tensor]]) -> None:
         X, y = zip(*segments, strict=True)
@@ -43,8 +48,7 @@ class StaticBound(Labeler):
         learner.classifier = Each(models)
         del self.X, self.y
 
-    def cut(self, generator: torch.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Row numbers (to fit, to choose by)."""
+    def cut(self, generator: torch.Generator) -> Cut:
         n = self.y.shape[1]
         order = torch.randperm(n, generator=generator).numpy()
         k = min(int(n * self.heldout) or 1, self.most)
@@ -54,7 +58,7 @@ class StaticBound(Labeler):
         return Pseudo(y=None, rows=Rows.unlabelled(step.X), log=self.log)
 
 
-def candidates(y: np.ndarray) -> list:
+def candidates(y: np.ndarray) -> list[Any]:
     """Boosted trees, neighbours and, where affordable, support vectors; none of them random."""
     n, members = len(y), np.unique(y, return_counts=True)[1]
     # Early stopping holds out a tenth, every class in it and in the rest.
@@ -70,7 +74,7 @@ def candidates(y: np.ndarray) -> list:
     return trees + neighbours + vectors
 
 
-def best(X: np.ndarray, y: np.ndarray, cut) -> tuple[object, float, int]:
+def best(X: np.ndarray, y: np.ndarray, cut: Cut) -> tuple[Any, float, int]:
     """(the best candidate on held-out rows, then fitted to all; its accuracy there; its number)."""
     fit, hold = cut
     models = candidates(y[fit])
@@ -82,7 +86,7 @@ def best(X: np.ndarray, y: np.ndarray, cut) -> tuple[object, float, int]:
 class Each:
     """x [S, n, d] to labels [S, n], each replica by a model of its own."""
 
-    def __init__(self, models):
+    def __init__(self, models: Sequence[Any]):
         self.models = models
 
     def __call__(self, x: Tensor) -> Tensor:

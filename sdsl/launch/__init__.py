@@ -1,1 +1,17 @@
-"""Running jobs, here or elsewhere: the only room that names Hydra's launchers, joblib, Ray and submitit."""
+"""From a command line to recorded runs, here or on a cluster; names joblib, Ray and submitit.
+
+Imports inside functions exist for start-up time only: `python -m sdsl.run --help` takes about a
+second because torch, MLflow and pandas are not loaded for it. LAZY_IMPORTS lists them all (a test
+compares the list with the code); none of them closes a circle.
+"""
+
+LAZY_IMPORTS = {  # module -> the modules of sdsl that it imports inside functions
+    "sdsl.launch.job": (
+        "sdsl.experiment",
+        "sdsl.tracking.artifacts",
+        "sdsl.tracking.identity",
+        "sdsl.tracking.ledger",
+        "sdsl.tracking.run_summary",
+    ),
+    "sdsl.launch.launcher": ("sdsl.experiment", "sdsl.tracking.ledger"),
+}

@@ -1,9 +1,7 @@
 """One job: a config and its seeds -> check, load, skip what the ledger holds, run, log."""
 
-import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,149 +10,136 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue
 
-import sdsl.plugins  # noqa: F401 - a worker that unpickles `task` then knows our plugins too
-from sdsl.config import help as choices
+from sdsl.config.help import config_folders, refuse_duplicates
 from sdsl.errors import UserError
+from sdsl.launch.screen import Bar, Quiet
+from sdsl.launch.summary import print_summary
+from sdsl.launch.types import JobReport
+from sdsl.tracking.provenance import ALONE, JobTags
+from sdsl.tracking.records import Entry, Group
 
-if TYPE_CHECKING:  # torch and MLflow take seconds to load: --help must not pay for them
+if TYPE_CHECKING:  # the reason is in sdsl/launch/__init__.py
+    from sdsl.config.schema import Setup
+    from sdsl.core.stream import Stream
     from sdsl.core.table import Table
-    from sdsl.launch.screen import Quiet
-    from sdsl.tracking.ledger import Entry, Ledger
+    from sdsl.tracking.ledger import Ledger
 
 
-@dataclass(frozen=True)
-class Report:
-    """What a job hands to the table at the end of a sweep."""
+class PastHydra(BaseException):
+    """Carries an error of a single run to the command: Hydra would print the whole line first."""
 
-    method: str
-    dataset: str
-    group: str
-    entries: "list[Entry]"
-    fresh: int  # how many of them ran now; the rest were in the ledger
-    data: str  # source, standing and SHA-256 of the rows, in words
-    standing: str
-    uri: str
+    def __init__(self, error: Exception):
+        self.error = error
 
 
-def task(config: DictConfig) -> Report:
+def task(config: DictConfig, tags: JobTags = ALONE) -> JobReport:
     """What Hydra calls, here or in a worker."""
-    from sdsl.launch import screen as progress
-
     if HydraConfig.get().mode != RunMode.RUN:
-        return run(plain(config), progress.Quiet())
+        return check_and_run(config, Quiet(), tags)
     try:
-        choices.refuse_duplicates(choices.roots(HydraConfig.get()))
-        with progress.Bar() as watch:
-            report = run(plain(config), watch)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(2) from None  # past Hydra, who would add its own words
-    progress.summary([report])
-    return report
+        refuse_duplicates(config_folders(HydraConfig.get()))
+        with Bar() as screen:
+            report = check_and_run(config, screen, tags)
+        print_summary([report])
+        return report
+    except Exception as error:
+        raise PastHydra(error) from None
+
+
+def check_and_run(config: DictConfig, screen: Quiet, tags: JobTags) -> JobReport:
+    screen.stage("loading torch and the data")
+    from sdsl import experiment
+
+    return run(experiment.setup(plain(config)), screen, tags)
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
     """The resolved config as a dict, without Hydra's own section."""
-    own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    ours = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     try:
-        return OmegaConf.to_container(own, resolve=True, throw_on_missing=True)
+        return OmegaConf.to_container(ours, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
     except MissingMandatoryValue as error:
         raise UserError(
             f"{error.full_key} has no value: set it with {error.full_key}=..."
         ) from None
 
 
-def run(config: Mapping[str, Any], watch: "Quiet") -> Report:
-    """Run and log the seeds of a config that the ledger lacks."""
-    watch.stage("loading torch and the data")
+def run(setup: "Setup", screen: Quiet, tags: JobTags = ALONE) -> JobReport:
+    """Run and log the seeds of a setup that the ledger lacks."""
     from sdsl import experiment
     from sdsl.tracking import identity
 
-    experiment.check(config)
-    table = experiment.load(config)
-    watch.line(told(table))
-    watch.stage("opening the MLflow store")
+    table = experiment.load(setup)
+    screen.line(origin(table))
+    # All that can be refused is refused here, before anything is recorded.
+    stream = experiment.cut(setup, table, setup.seeds)
+    group = identity.describe(setup, table)
+    screen.stage("opening the MLflow store")
     from sdsl.tracking.ledger import Ledger
 
-    ledger = Ledger(config["tracking"]["uri"], config["tracking"]["experiment"])
-    tags = {
-        "method": config["method"]["name"],
-        "dataset": table.name,
-        "labeler": config["labeler"]["name"],
-        "replay": config["replay"]["name"],
-        "data_sha256": table.sha256,
-        "data_source": table.source,
-        "data_standing": table.standing,
-        "stream_sha256": experiment.digest(table),
-        "code_sha256": identity.code_sha256(config),
-    }
-    group = tags["group_key"] = identity.group_key(config, tags["stream_sha256"])
-    seeds = config["seed"]["values"]
-    done = {} if config["force"] else ledger.finished(group)
-    entries = {seed: done[seed] for seed in seeds if seed in done}
-    missing = [seed for seed in seeds if seed not in done]
-    for batch in [missing] if config["fuse"] else [[seed] for seed in missing]:
-        if batch:
-            entries |= _record(ledger, config, table, tags, batch, watch)
-    return Report(
-        method=tags["method"],
+    ledger = Ledger(setup.tracking.uri, setup.tracking.experiment)
+    if tags == ALONE:  # a launcher does it once for all its jobs
+        ledger.adopt_stale()
+    held = {} if setup.force else ledger.finished(group.group_key)
+    entries = {seed: held[seed] for seed in setup.seeds if seed in held}
+    missing = [seed for seed in setup.seeds if seed not in held]
+    for seeds in [missing] if setup.fuse else [[seed] for seed in missing]:
+        if seeds:
+            whole = seeds == setup.seeds
+            part = stream if whole else experiment.cut(setup, table, seeds)
+            entries |= record(ledger, setup, part, group, tags, screen)
+    return JobReport(
+        method=group.method,
         dataset=table.name,
-        group=group,
-        entries=[entries[seed] for seed in seeds],
-        fresh=len(missing),
-        data=told(table),
+        group=group.group_key,
+        entries=[entries[seed] for seed in setup.seeds],
+        computed=len(missing),
+        data=origin(table),
         standing=table.standing,
         uri=ledger.uri,
     )
 
 
-def _record(
-    ledger: "Ledger",
-    config: Mapping[str, Any],
-    table: "Table",
-    tags: Mapping[str, str],
-    seeds: list[int],
-    watch: "Quiet",
-) -> "dict[int, Entry]":
-    """Train the seeds side by side; each becomes a finished run of the ledger."""
+def record(
+    ledger: "Ledger", setup: "Setup", stream: "Stream", group: Group, tags: JobTags, screen: Quiet
+) -> dict[int, Entry]:
+    """Train the stream's seeds side by side; each becomes a finished run of the ledger."""
     from sdsl import experiment
-    from sdsl.tracking import artifacts, identity
-    from sdsl.tracking import run_summary as results
-    from sdsl.tracking.ledger import Entry
+    from sdsl.tracking import artifacts, identity, run_summary
 
-    name = f"{tags['method']} · {tags['dataset']}"
-    keys = {seed: identity.run_key(tags["group_key"], seed) for seed in seeds}
+    keys = {seed: identity.run_key(group.group_key, seed) for seed in stream.seeds}
     entries = {}
-    with ledger.recording(name, tags, keys) as runs:
-        watch.stage(name, length(config, table))
-        _, outcome, probed = experiment.run(config, seeds, table, watch.step)
-        for s, seed in enumerate(seeds):
-            # The store's address may hold a password, and is no part of what was run.
-            own = {**config, "seed": {"values": [seed]}}
-            own["tracking"] = {**config["tracking"], "uri": None}
-            found = results.of(outcome, probed, s)
-            title = f"{name} · seed {seed}"
-            with tempfile.TemporaryDirectory(dir=_scratch()) as folder:
-                artifacts.write(
-                    Path(folder), outcome.R[s, 1:], found.all_curves, own, title, told(table)
-                )
-                ledger.log(runs[seed], own, found.metrics, found.curves, Path(folder))
-            entries[seed] = Entry(seed, runs[seed], found.metrics)
+    with ledger.recording(group, keys, tags) as runs:
+        screen.stage(group.name, stream.T)
+        trial = experiment.run_on(setup, stream, screen.step)
+        for s, seed in enumerate(stream.seeds):
+            results = run_summary.summarise(trial.outcome, trial.probed, s)
+            config = config_of(setup, [seed])
+            title = f"{group.name} · seed {seed}"
+            with tempfile.TemporaryDirectory(dir=_scratch()) as name:
+                folder = Path(name)
+                R, curves = trial.outcome.R[s, 1:], results.all_curves
+                artifacts.write(folder, R, curves, config, title, origin(stream.table))
+                ledger.log(runs[seed], config, results, folder)
+            entries[seed] = Entry(seed, runs[seed], results.metrics)
     return entries
 
 
-def length(config: Mapping[str, Any], table: "Table") -> int:
-    """About how many segments there are to come, for the bar."""
-    whole = len(table.y) // config["dataset"]["segment_size"] - 1
-    return min(whole, config["stream"]["max_segments"] or whole)
+def config_of(setup: "Setup", seeds: Sequence[int]) -> dict[str, Any]:
+    """The config as it is logged with these seeds.
+
+    The store's address is left out: it may hold a password, and is no part of what was run.
+    """
+    tracking = {**setup.config["tracking"], "uri": None}
+    return {**setup.config, "seed": {"values": list(seeds)}, "tracking": tracking}
+
+
+def origin(table: "Table") -> str:
+    """Where the rows came from, for a line on the screen and under each figure."""
+    return f"data {table.name}: {table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"
 
 
 def _scratch() -> Path:
     folder = Path("outputs", "tmp")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def told(table: "Table") -> str:
-    """Where the rows came from, for a line on the screen and under each figure."""
-    return f"data {table.name}: {table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sdsl.core.engine import Outcome
-from sdsl.core.fields import number
+from sdsl.core.fields import number, setting
 from sdsl.core.network import forward
 from sdsl.core.probe import Probe
 from sdsl.core.replica import Draws
@@ -19,7 +19,7 @@ from sdsl.core.stream import Stream
 
 @dataclass
 class Flatness(Probe):
-    bounds: list[float]
+    bounds: list[float] = setting()
     noise_draws: int = number(low=1)
     rows: int = number(low=1)  # test rows, evenly spread over the segments
 

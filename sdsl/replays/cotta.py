@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from sdsl.core.contract import Pseudo, Replay, Step
-from sdsl.core.fields import number
+from sdsl.core.fields import number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.network import Theta, affine, forward, gradients
 from sdsl.core.replica import Batches, Draws, Rows
@@ -29,7 +29,10 @@ class Cotta(Replay):
     views: int = number(low=1)
     noise: float = number(low=0)  # sd of a view's Gaussian input noise, on scaled inputs
     sure: float = number(low=0, high=1)  # the source's mean confidence that needs no views
-    batch_norm: bool  # units keep the mean and sd they had on gold, whatever the batch
+    batch_norm: bool = setting()  # units keep the mean and sd they had on gold, whatever the batch
+
+    def own_units(self) -> bool:
+        return True  # source, teacher and student
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.source, self.teacher = learner.copy(), learner.copy()
@@ -97,4 +100,5 @@ def source_stats(gold: Rows, theta: Theta) -> Stats:
             own.append((z.mean(0, keepdim=True), (z.var(0, correction=0) + 1e-5).sqrt()[None]))
             x = z.relu()
         stats.append(own)
-    return [tuple(map(torch.stack, zip(*unit, strict=True))) for unit in zip(*stats, strict=True)]
+    units = (zip(*layer, strict=True) for layer in zip(*stats, strict=True))
+    return [(torch.stack(mean), torch.stack(sd)) for mean, sd in units]

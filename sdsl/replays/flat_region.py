@@ -13,7 +13,7 @@ from torch import Tensor
 from sdsl.algorithms.subspace import energy_projector
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Pseudo, Replay, Step
-from sdsl.core.fields import choice, number
+from sdsl.core.fields import choice, number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.network import (
     FEW,
@@ -24,7 +24,7 @@ from sdsl.core.network import (
     cross_entropy_slope,
     trace,
 )
-from sdsl.core.replica import Batches, Rows
+from sdsl.core.replica import Batch, Batches, Rows
 
 
 @dataclass
@@ -39,11 +39,11 @@ class FlatRegion(Replay):
     cap: float = number(low=0, high=1)  # M takes at most this share of a layer's inputs
     rows: int = number(low=1)  # gold rows M is built from, besides the lookback
     origin: str = choice("previous", "generation")  # whose parameters replay starts from
-    no_xi: bool
-    no_proj: bool
+    no_xi: bool = setting()
+    no_proj: bool = setting()
     xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
     rho: float = number(low=0)
-    trust: Trust  # how gold's weight falls
+    trust: Trust = setting()  # how gold's weight falls
     gold: float = number(low=0)  # the weight of each set's mean loss
     lookback: float = number(low=0)
     segment: float = number(low=0)
@@ -55,7 +55,7 @@ class FlatRegion(Replay):
             learner.load(step.theta)
         sets = [step.gold, step.lookback, pseudo.rows]
         kept = self.trust(step, learner.classes)
-        weights = [self.gold * kept, self.lookback, self.segment]
+        weights: list[float | Tensor] = [self.gold * kept, self.lookback, self.segment]
         velocity = [torch.zeros_like(p) for p in learner.theta]
         loss = rise = torch.zeros(len(step.X))
         for k, batch in enumerate(Batches(sets, weights, self.steps, self.batch, step.draws)):
@@ -72,13 +72,13 @@ class FlatRegion(Replay):
         ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
         return {"loss_replay": loss, "loss_rise": rise, "gold_trust": kept} | ranks
 
-    def ascend(self, theta: Theta, P: list[Tensor], batch) -> Theta:
+    def ascend(self, theta: Theta, P: list[Tensor], batch: Batch) -> Theta:
         """theta + xi: the worst case nearby, within M."""
         point = theta
         for _ in range(self.ascents):
             G = slopes(point, batch)
             if self.no_proj:
-                point = torch._foreach_add(point, G, alpha=self.eta1)
+                point = list(torch._foreach_add(point, G, alpha=self.eta1))
             else:
                 layers = zip(point, P, G, strict=True)
                 point = [add_projected(q, p, g, self.eta1) for q, p, g in layers]
@@ -113,14 +113,14 @@ def add_projected(base: Tensor, P: Tensor, g: Tensor, alpha: float) -> Tensor:
     return torch.baddbmm(base, P, g, alpha=alpha)
 
 
-def slopes(theta: Theta, batch) -> list[Tensor]:
+def slopes(theta: Theta, batch: Batch) -> list[Tensor]:
     """The gradient of the weighted cross-entropy of a batch at any parameters."""
     x, y, w = batch
     inputs, logits = trace(x, theta)
     return backward(inputs, cross_entropy_slope(logits, y, w), theta)
 
 
-def loss_at(theta: Theta, batch) -> Tensor:
+def loss_at(theta: Theta, batch: Batch) -> Tensor:
     """That cross-entropy: [S]."""
     x, y, w = batch
     return cross_entropy(trace(x, theta)[1], y, w)

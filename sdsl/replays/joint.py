@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.fields import setting
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Rows
 from sdsl.core.training import Training
@@ -12,7 +13,7 @@ from sdsl.core.training import Training
 
 @dataclass
 class Joint(Replay):
-    fit: Training
+    fit: Training = setting()
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         learner.reset()

@@ -9,11 +9,15 @@ from sdsl.core.contract import Pseudo, Replay, Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 
+ClassRows = tuple[int, Tensor, Tensor]  # a label, its rows x^T [d, n_c], |x|^2 [n_c]
 BLOCK = 256  # test rows at a time, so that their distances stay in cache
 
 
 @dataclass
 class Nearest(Replay):
+    def own_units(self) -> bool:
+        return True  # the rows themselves
+
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         learner.classifier = OneNearest(gold, learner.classes)
 
@@ -27,7 +31,7 @@ class OneNearest:
     """x [S, n, d] to the label [S, n] of the row nearest to it."""
 
     def __init__(self, rows: Rows, classes: int):
-        self.parts = []  # a replica's rows by class: (label, x [n_c, d], |x|^2 [n_c])
+        self.parts: list[list[ClassRows]] = []  # one list per replica
         for s in range(len(rows.X)):
             X, y = rows.replica(s)
             by_class = [(c, X[y == c]) for c in range(classes) if (y == c).any()]
@@ -36,7 +40,7 @@ class OneNearest:
     def __call__(self, x: Tensor) -> Tensor:
         return torch.stack([self._one(*pair) for pair in zip(x, self.parts, strict=True)])
 
-    def _one(self, x: Tensor, parts) -> Tensor:
+    def _one(self, x: Tensor, parts: list[ClassRows]) -> Tensor:
         # The minimum a class and not the argmin over all: several times faster, the same answer.
         label = torch.tensor([c for c, _, _ in parts])
         out = []

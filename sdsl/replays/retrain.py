@@ -2,18 +2,20 @@
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Pseudo, Replay, Step
-from sdsl.core.fields import choice, number
+from sdsl.core.fields import choice, number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.training import Training
 
 
 @dataclass
 class Retrain(Replay):
-    fit: Training
+    fit: Training = setting()
     origin: str = choice("generation", "previous", "fresh")  # the parameters replay starts from
-    trust: Trust  # how gold's weight falls
+    trust: Trust = setting()  # how gold's weight falls
     gold: float = number(low=0)  # weight of D
     lookback: float = number(low=0)  # weight of the rows kept from t-1
     segment: float = number(low=0)  # weight of the newly labelled rows
@@ -27,7 +29,7 @@ class Retrain(Replay):
         given = [self.gold, self.lookback, self.segment]
         used = [k for k in range(3) if given[k] or k == 2]  # what weighs nothing costs nothing
         gold = self.gold * self.trust(step, learner.classes)
-        weights = [gold, self.lookback, self.segment]
+        weights: list[float | Tensor] = [gold, self.lookback, self.segment]
         loss = learner.fit(
             self.fit,
             [sets[k] for k in used],

@@ -5,6 +5,7 @@ the source when the moving average of that entropy falls below `reset` ln C.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -28,6 +29,9 @@ class Sar(Replay):
     reset: float = number(low=0)  # ln C: SAR's 0.2, made for 1000 classes
     # Whole layers, or only a scale and shift per hidden unit, as the norm layers SAR adapts have.
     adapt: str = choice("encoder", "affine", "all")
+
+    def own_units(self) -> bool:
+        return True  # the source
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.source = learner.copy()
@@ -77,9 +81,9 @@ class Sar(Replay):
         learner.load(self.network())
         return {"loss_replay": loss.detach(), "resets": resets}
 
-    def ascent(self, grads) -> list[Tensor]:
+    def ascent(self, grads: Sequence[Tensor]) -> list[Tensor]:
         """rho g / ||g||, the norm over all that a replica adapts."""
-        norm = sum(g.square().sum((1, 2)) for g in grads).sqrt() + 1e-12
+        norm = torch.stack([g.square().sum((1, 2)) for g in grads]).sum(0).sqrt() + 1e-12
         return [self.rho * g / norm[:, None, None] for g in grads]
 
     @torch.no_grad()

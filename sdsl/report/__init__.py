@@ -1,1 +1,1 @@
-"""From finished runs to what a reader of the paper wants to see: python -m sdsl.report."""
+"""The report: tables, figures and verdicts from finished runs (python -m sdsl.report)."""

@@ -1,7 +1,8 @@
 """The files of a run: R as NPY, CSV and a heat map, all curves, the config, the environment."""
 
 import csv
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,10 @@ import numpy as np
 from omegaconf import OmegaConf
 
 from sdsl.tracking import provenance
+from sdsl.tracking.client import PatientClient
+
+# A run counts only while these are what it wrote: file -> the tag that holds its SHA-256.
+CHECKED = {"R.npy": "R_sha256", "config.yaml": "config_sha256"}
 
 
 def write(
@@ -19,7 +24,7 @@ def write(
     title: str,
     footnote: str,
 ) -> None:
-    """R is [T, T], rows 1..T; a curve's row t is step t."""
+    """Write all files of a run. R is [T, T], rows 1..T; a curve's row t is step t."""
     np.save(folder / "R.npy", R)
     # Accuracies are counts over q test rows: six digits lose nothing that a reader could use.
     np.savetxt(folder / "R.csv", R, fmt="%.6g", delimiter=",")
@@ -32,18 +37,18 @@ def write(
 
 
 def write_curves(file: Path, curves: Mapping[str, np.ndarray]) -> None:
-    """One column a curve, one row a step; shorter curves and unknown values are left empty."""
+    """One column per curve, one row per step; where there is no value a cell is empty."""
     length = max(map(len, curves.values()), default=0)
     with file.open("w", newline="", encoding="utf-8") as out:
-        table = csv.writer(out)
-        table.writerow(["step", *curves])
+        rows = csv.writer(out)
+        rows.writerow(["step", *curves])
         for t in range(length):
             cells = [c[t] if t < len(c) else np.nan for c in curves.values()]
-            table.writerow([t + 1, *("" if np.isnan(v) else f"{v:.9g}" for v in cells)])
+            rows.writerow([t + 1, *("" if np.isnan(v) else f"{v:.9g}" for v in cells)])
 
 
 def heat_map(file: Path, R: np.ndarray, title: str, footnote: str) -> None:
-    """R[i, j]; cividis reads the same to colour-blind eyes and in print."""
+    """R[i, j] in colours (cividis) that can be told apart when colour-blind and in print."""
     from matplotlib.figure import Figure  # half a second, and only here
 
     T = len(R)
@@ -64,3 +69,18 @@ def heat_map(file: Path, R: np.ndarray, title: str, footnote: str) -> None:
     figure.colorbar(image, cax=figure.add_axes((0.82, 0.17, 0.035, 0.72)), label="accuracy R[i, j]")
     figure.text(0.01, 0.015, footnote, fontsize=6, color="0.35")
     figure.savefig(file, dpi=150)
+
+
+def fetch(client: PatientClient, run_id: str, folder: str) -> list[Path]:
+    """The checked files of a logged run, downloaded into the folder if they are not local."""
+    return [Path(client.download_artifacts(run_id, name, folder)) for name in CHECKED]
+
+
+def digests(files: Iterable[Path]) -> dict[str, str]:
+    """tag -> SHA-256 of the checked files."""
+    return {CHECKED[file.name]: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def promised(tags: Mapping[str, str]) -> dict[str, str | None]:
+    """tag -> what the run said of its files when it finished."""
+    return {tag: tags.get(tag) for tag in CHECKED.values()}

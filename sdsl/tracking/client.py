@@ -1,4 +1,4 @@
-"""An MLflow client that waits: SQLite's lock, a server that restarts; and where the store is."""
+"""An MLflow client that waits for a locked database or a restarting server."""
 
 import logging
 import os
@@ -6,82 +6,79 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import requests
 from mlflow import MlflowClient
-from mlflow.exceptions import MlflowException, RestException
+from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
 
-from sdsl.errors import UserError
 from sdsl.interrupt import shielded
+from sdsl.tracking import database
+from sdsl.tracking.address import is_sqlite, sqlite_file, store_uri
+from sdsl.tracking.store_errors import explained, may_pass, refused
 
+__all__ = ["PatientClient", "experiment_id", "store_uri"]
+
+T = TypeVar("T")
 PATIENCE = 120.0  # seconds to wait for a locked or restarting store
-LOCK = 60  # of them, inside SQLite's own busy handler
 
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")  # the waiting is done here
-for name in ("mlflow", "alembic"):  # they narrate the making of a database
-    logging.getLogger(name).setLevel(logging.WARNING)
-
-
-def store_uri(uri: str | None) -> str:
-    """The configured store, or mlflow.db here; SQLite waits for its lock instead of giving up."""
-    uri = uri or f"sqlite:///{Path('mlflow.db').absolute()}"
-    waits = uri.startswith("sqlite:") and "timeout=" not in uri
-    return f"{uri}{'&' if '?' in uri else '?'}timeout={LOCK}" if waits else uri
-
-
-def connect(uri: str, experiment: str) -> tuple["PatientClient", str]:
-    """(client, experiment id); the database and the experiment are made if they are not there."""
-    try:
-        client = PatientClient(uri)
-        known = client.get_experiment_by_name(experiment)
-        return client, known.experiment_id if known else _create(client, uri, experiment)
-    except MlflowException as error:
-        raise UserError(f"The MLflow store {uri.partition('?')[0]}: {error.message}") from None
-
-
-def _create(client: "PatientClient", uri: str, experiment: str) -> str:
-    where = Path("outputs", "mlruns").absolute().as_uri() if uri.startswith("sqlite:") else None
-    try:
-        return client.create_experiment(experiment, artifact_location=where)
-    except MlflowException:
-        if (known := client.get_experiment_by_name(experiment)) is None:
-            raise
-        return known.experiment_id  # another process was faster
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+for name in (
+    "mlflow",
+    "alembic",
+):  # they narrate every step, and print errors that are handled here
+    logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 class PatientClient:
-    """MlflowClient, each call tried again with backoff while the store is locked or away."""
+    """MlflowClient, each call tried again with backoff while the store is locked or away.
+
+    An SQLite database that is not there yet is made first.
+    """
 
     def __init__(self, uri: str):
-        self.patience = PATIENCE
-        self._client = self._patiently(lambda: MlflowClient(uri))
+        self.uri, self.patience = uri, PATIENCE
+        if file := sqlite_file(uri):
+            database.prepare(file)
+        try:
+            self._client = self._patiently(lambda: MlflowClient(uri))
+        except (MlflowException, SQLAlchemyError) as error:
+            raise refused(error, uri) from None
 
-    def __getattr__(self, name: str) -> Callable:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._client, name)
         return lambda *args, **kwargs: self._patiently(lambda: method(*args, **kwargs))
 
-    def _patiently(self, call: Callable[[], Any]) -> Any:
+    def _patiently(self, call: Callable[[], T]) -> T:
         start, pause = time.monotonic(), 0.05
         while True:
             try:
                 with shielded():
                     return call()
             except Exception as error:
-                if not _passing(error) or time.monotonic() + pause > start + self.patience:
+                if not may_pass(error) or time.monotonic() + pause > start + self.patience:
+                    if sentence := explained(error, self.uri):
+                        raise sentence from None
                     raise
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(2 * pause, 5.0)
 
 
-def _passing(error: Exception) -> bool:
-    """Whether waiting may help: a lock, a server that is down or answers 5xx."""
-    if isinstance(error, RestException):
-        return error.get_http_status_code() >= 500
-    if isinstance(error, requests.ConnectionError | requests.Timeout):
-        return True
-    text = str(error).lower()
-    # MLflow's client words any broken connection as "API request to ... failed with exception".
-    signs = ("is locked", "failed with exception", "max retries exceeded", "timed out")
-    signs += ("connection refused", "error code 5")
-    return any(sign in text for sign in signs)
+def experiment_id(client: PatientClient, name: str) -> str:
+    """The experiment of that name, made if it is not there."""
+    try:
+        known = client.get_experiment_by_name(name)
+        return known.experiment_id if known else _create_experiment(client, name)
+    except MlflowException as error:
+        raise refused(error, client.uri) from None
+
+
+def _create_experiment(client: PatientClient, name: str) -> str:
+    beside = Path("outputs", "mlruns").absolute().as_uri() if is_sqlite(client.uri) else None
+    try:
+        return client.create_experiment(name, artifact_location=beside)
+    except MlflowException:
+        if (known := client.get_experiment_by_name(name)) is None:
+            raise
+        return known.experiment_id  # another process was faster

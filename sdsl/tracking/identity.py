@@ -6,77 +6,98 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdsl.experiment import IDENTITY
+from sdsl.config.identity import flatten, settings
+from sdsl.config.registry import BASES, module_name
+from sdsl.config.schema import Setup
+from sdsl.core.table import Table
+from sdsl.tracking.records import Group
 
-WHERE_FROM = ("sources", "expect")  # where rows come from; the stream's digest says what they are
 LIBRARIES = ("torch", "numpy")  # a version of these may change the last bit of any number
-PARTS = ("labeler", "replay", "probe")
 
 
-def group_key(config: Mapping[str, Any], stream_sha256: str) -> str:
+def describe(setup: Setup, table: Table) -> Group:
+    """What the seeds of a setup share once its data is loaded."""
+    stream_sha256, code = table.digest(), code_sha256(setup)
+    return Group(
+        method=setup.name,
+        dataset=table.name,
+        labeler=_name(setup, "labeler"),
+        replay=_name(setup, "replay"),
+        data_sha256=table.sha256,
+        data_source=table.source,
+        data_standing=table.standing,
+        data_rows=len(table.y),
+        data_features=table.X.shape[1],
+        data_classes=len(table.classes),
+        stream_sha256=stream_sha256,
+        code_sha256=code,
+        group_key=group_key(setup, stream_sha256, code),
+    )
+
+
+def group_key(setup: Setup, stream_sha256: str, code: str | None = None) -> str:
     """The same for every seed of one config on one stream under one version of the code."""
-    settings = {name: config[name] for name in IDENTITY}
-    dataset = settings["dataset"].items()
-    settings["dataset"] = {k: v for k, v in dataset if k not in WHERE_FROM}
-    return _sha256(settings, stream_sha256, code_sha256(config))
+    return _sha256(settings(flatten(setup.config)), stream_sha256, code or code_sha256(setup))
 
 
 def run_key(group: str, seed: int) -> str:
     return _sha256(group, seed)
 
 
-def code_sha256(config: Mapping[str, Any]) -> str:
-    """Changes with any file behind this config's numbers, and with no other."""
-    return _code_sha256(_start(config))
+def code_sha256(setup: Setup) -> str:
+    """Changes with any file behind this setup's numbers, and with no other."""
+    return _code_sha256(_first_modules(setup))
 
 
-def code_files(config: Mapping[str, Any]) -> dict[str, Path]:
-    """module -> source file: all that the engine and this config's own parts import."""
-    return _closure(_start(config))
+def code_files(setup: Setup) -> dict[str, Path]:
+    """module -> source file: all that the experiment and this setup's own components import."""
+    return _closure(_first_modules(setup))
 
 
-def _start(config: Mapping[str, Any]) -> tuple[str, ...]:
-    names = [(part, str(config[part]["name"])) for part in PARTS]
-    return ("sdsl.experiment", *(n if "." in n else f"sdsl.{part}s.{n}" for part, n in names))
+def _name(setup: Setup, group: str) -> str:
+    return str(setup.config[group]["name"])
+
+
+def _first_modules(setup: Setup) -> tuple[str, ...]:
+    return ("sdsl.experiment", *(module_name(group, _name(setup, group)) for group in BASES))
 
 
 @functools.lru_cache
-def _code_sha256(start: tuple[str, ...]) -> str:
-    files = _closure(start)
+def _code_sha256(first: tuple[str, ...]) -> str:
+    files = _closure(first)
     sources = {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in files}
     return _sha256(sources, {name: importlib.metadata.version(name) for name in LIBRARIES})
 
 
-def _closure(start: tuple[str, ...]) -> dict[str, Path]:
-    own = {name.partition(".")[0] for name in start}  # sdsl, and the packages of foreign parts
+def _closure(first: tuple[str, ...]) -> dict[str, Path]:
+    packages = {name.partition(".")[0] for name in first}  # sdsl, and those of foreign components
     seen: dict[str, Path] = {}
-    queue = list(start)
+    queue = list(first)
     while queue:
         module = queue.pop()
         # sdsl.datasets stays out: the stream's digest covers what it does.
         if module in seen or module.startswith("sdsl.datasets") or not (file := _source(module)):
             continue
         seen[module] = file
-        queue += [n for n in _imports(file, module) if n.partition(".")[0] in own]
+        queue += [name for name in _imports(file, module) if name.partition(".")[0] in packages]
     return seen
 
 
 def _imports(file: Path, module: str) -> set[str]:
     """Names that a file imports; `from a import b` may mean a or the module a.b."""
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-    found = {package}
+    names = {package}
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             dotted = "." * node.level + (node.module or "")
             name = importlib.util.resolve_name(dotted, package) if node.level else dotted
-            found |= {name} | {f"{name}.{alias.name}" for alias in node.names}
-    return found
+            names |= {name} | {f"{name}.{alias.name}" for alias in node.names}
+    return names
 
 
 def _source(module: str) -> Path | None:

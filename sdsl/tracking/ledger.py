@@ -1,77 +1,71 @@
-"""MLflow as the ledger: a run counts when its MLflow run is FINISHED and holds its R."""
+"""MLflow as the ledger: a run counts when it is FINISHED and its R and config are whole."""
 
+import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mlflow.entities import Metric, Param, Run
+from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
+from sdsl.config.identity import flatten
 from sdsl.interrupt import shielded
-from sdsl.tracking import provenance
-from sdsl.tracking.client import connect, store_uri
+from sdsl.tracking import artifacts, groups, provenance
+from sdsl.tracking.address import masked, store_uri
+from sdsl.tracking.client import PatientClient, experiment_id
+from sdsl.tracking.process import Process
+from sdsl.tracking.provenance import ALONE, JobTags
+from sdsl.tracking.records import Entry, Group
+from sdsl.tracking.run_summary import Results
 
 BATCH = 1000  # MLflow's limits on one call: this many values, of them PARAMS params
 PARAMS = 100
-AVERAGED = ("acc_online", "acc_final", "forgetting", "forgetting_max", "bwt", "fwt", "prequential")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A finished run, as far as a table needs it."""
-
-    seed: int
-    run_id: str
-    metrics: dict[str, float]
+LONGEST_PARAM = 6000  # characters
 
 
 class Ledger:
-    """The experiment of a config in its store; made on first use."""
+    """One experiment in its store; both are made on first use."""
 
     def __init__(self, uri: str | None, experiment: str):
         self.uri = store_uri(uri)
-        self.client, self.experiment = connect(self.uri, experiment)
+        self.client = PatientClient(self.uri)
+        self.experiment = experiment_id(self.client, experiment)
 
     def finished(self, group: str) -> dict[int, Entry]:
-        """seed -> the latest finished run of this group that still holds its R."""
-        found: dict[int, Entry] = {}
-        for entry in self._entries(group):
-            files = self.client.list_artifacts(entry.run_id) if entry.seed not in found else []
-            if any(file.path == "R.npy" for file in files):
-                found[entry.seed] = entry
-        return found
+        """seed -> the latest finished run of this group whose files are as they were written."""
+        entries: dict[int, Entry] = {}
+        for run in groups.finished_runs(self.client, self.experiment, group):
+            entry = groups.entry(run)
+            if entry.seed not in entries and self._is_whole(run):
+                entries[entry.seed] = entry
+        return entries
 
-    def _entries(self, group: str) -> Iterator[Entry]:
-        """Finished runs of a group, the latest first."""
-        for run in self._search(group, "run", " and attributes.status = 'FINISHED'"):
-            yield Entry(int(run.data.tags["seed"]), run.info.run_id, dict(run.data.metrics))
-
-    def _search(self, group: str, kind: str, also: str = "") -> list[Run]:
-        return self.client.search_runs(
-            [self.experiment],
-            f"tags.group_key = '{group}' and tags.kind = '{kind}'{also}",
-            max_results=50_000,
-            order_by=["attributes.start_time DESC"],
-        )
+    def _is_whole(self, run: Run) -> bool:
+        """Whether R and the config are there and have the SHA-256 that the run's tags say."""
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                files = artifacts.fetch(self.client, run.info.run_id, folder)
+                return artifacts.digests(files) == artifacts.promised(run.data.tags)
+            except Exception:  # a file is missing or cannot be read: the run is done again
+                return False
 
     @contextmanager
     def recording(
-        self, name: str, tags: Mapping[str, Any], seeds: Mapping[int, str]
+        self, group: Group, keys: Mapping[int, str], job: JobTags = ALONE
     ) -> Iterator[dict[int, str]]:
         """RUNNING runs for {seed: run_key}; what is not FINISHED on the way out says why."""
-        parent = self._group_run(name, tags)
-        shared = {**tags, "kind": "run", MLFLOW_PARENT_RUN_ID: parent, "fused_seeds": len(seeds)}
+        parent = self._parent(group, job)
+        shared = {"kind": "run", MLFLOW_PARENT_RUN_ID: parent, "fused_seeds": len(keys)}
         runs: dict[int, str] = {}
         try:
-            for seed, key in seeds.items():
-                own = {**shared, "seed": seed, "run_key": key}
+            for seed, key in keys.items():
+                tags = {**shared, "seed": seed, "run_key": key}
                 with shielded():
-                    runs[seed] = self._create_run(f"{name} · seed {seed}", own)
+                    runs[seed] = self._create_run(f"{group.name} · seed {seed}", group, job, tags)
             yield runs
         except Exception:
             self._give_up(runs.values(), "FAILED", traceback.format_exc())
@@ -80,40 +74,46 @@ class Ledger:
             self.client.patience = 1.0
             self._give_up(runs.values(), "KILLED")
             raise
-        self._update(parent, tags["group_key"])
+        groups.update(self.client, self.experiment, parent, group.group_key)
 
-    def _create_run(self, name: str, tags: Mapping[str, Any]) -> str:
-        told = {**tags, **provenance.tags(), **provenance.job}
-        words = {key: str(value) for key, value in told.items()}
-        return self.client.create_run(self.experiment, run_name=name, tags=words).info.run_id
+    def _create_run(self, name: str, group: Group, job: JobTags, more: Mapping[str, Any]) -> str:
+        tags = {**group.tags(), **provenance.tags(), **job.tags(), **more}
+        text = {key: str(value) for key, value in tags.items()}
+        return self.client.create_run(self.experiment, run_name=name, tags=text).info.run_id
 
-    def _give_up(self, run_ids, status: str, why: str = "") -> None:
+    def _parent(self, group: Group, job: JobTags) -> str:
+        """The parent of all seeds of a group; of two made at once the older one stays."""
+        if known := groups.oldest(self.client, self.experiment, group.group_key):
+            return known
+        mine = self._create_run(group.name, group, job, {"kind": "group"})
+        self.client.set_terminated(mine, "FINISHED")
+        oldest = groups.oldest(self.client, self.experiment, group.group_key) or mine
+        if oldest != mine:
+            self.client.delete_run(mine)
+        return oldest
+
+    def _give_up(self, run_ids: Iterable[str], status: str, why: str = "") -> None:
         for run_id in run_ids:
-            with suppress(Exception):  # the store is gone too: a later sweep adopts the run
+            with suppress(Exception):  # the store is gone too: a later command adopts the run
                 if self.client.get_run(run_id).info.status == "RUNNING":
                     self.client.set_terminated(run_id, status)
                     if why:
-                        self.client.log_text(run_id, why, "traceback.txt")
+                        self.client.log_text(run_id, masked(why), "traceback.txt")
 
-    def log(
-        self,
-        run_id: str,
-        params: Mapping[str, Any],
-        metrics: Mapping[str, float],
-        curves: Mapping[str, tuple[int, np.ndarray]],  # name -> (step of the first point, points)
-        folder: Path,
-    ) -> None:
+    def log(self, run_id: str, config: Mapping[str, Any], results: Results, folder: Path) -> None:
         """Everything about a run at once; FINISHED comes last, when R is there."""
         now = int(time.time() * 1000)
-        points = [Metric(name, float(value), now, 0) for name, value in metrics.items()]
-        for name, (first, values) in curves.items():
-            steps = enumerate(np.asarray(values, float), first)
+        points = [Metric(name, float(value), now, 0) for name, value in results.metrics.items()]
+        for name, curve in results.curves.items():
+            steps = enumerate(np.asarray(curve.values, float), curve.first_step)
             points += [Metric(name, float(v), now, t) for t, v in steps if np.isfinite(v)]
-        self._log_batches(run_id, points, [Param(k, v) for k, v in flatten(params).items()])
+        self._log_batches(run_id, points, params(config))
         self.client.log_artifacts(run_id, str(folder))
+        written = artifacts.digests([folder / name for name in artifacts.CHECKED])
+        self.client.log_batch(run_id, tags=[RunTag(*pair) for pair in written.items()])
         self.client.set_terminated(run_id, "FINISHED")
 
-    def _log_batches(self, run_id: str, points: Sequence[Metric], params: Sequence[Param]) -> None:
+    def _log_batches(self, run_id: str, points: list[Metric], params: list[Param]) -> None:
         """One call where it fits."""
         room = BATCH - min(len(params), PARAMS)
         self.client.log_batch(run_id, metrics=points[:room], params=params[:PARAMS])
@@ -122,62 +122,27 @@ class Ledger:
         for at in range(PARAMS, len(params), PARAMS):
             self.client.log_batch(run_id, params=params[at : at + PARAMS])
 
-    def _group_run(self, name: str, tags: Mapping[str, Any]) -> str:
-        """The parent of all seeds of a group; of two made at once the older one stays."""
-        group = tags["group_key"]
-        if known := self._search(group, "group"):
-            return _oldest(known)
-        mine = self._create_run(name, {**tags, "kind": "group"})
-        self.client.set_terminated(mine, "FINISHED")
-        if (oldest := _oldest(self._search(group, "group"))) != mine:
-            self.client.delete_run(mine)
-        return oldest
-
-    def _update(self, parent: str, group: str) -> None:
-        """Mean and std (ddof=1) of a group's finished seeds, on its parent run."""
-        # The clock is read first: of two jobs that end at once, who saw more seeds is the later.
-        latest, now = {}, int(time.time() * 1000)
-        for entry in self._entries(group):
-            latest.setdefault(entry.seed, entry)
-        values = {"n_seeds": float(len(latest))}
-        for name in AVERAGED:
-            column = [e.metrics[name] for e in latest.values() if name in e.metrics]
-            if column:
-                values[name] = float(np.mean(column))
-            if len(column) > 1:
-                values[f"{name}_std"] = float(np.std(column, ddof=1))
-        # At step 0, so that `mlflow ui` draws bars and not curves of one point.
-        self.client.log_batch(parent, metrics=[Metric(k, v, now, 0) for k, v in values.items()])
-
-    def end(self, status: str, why: str = "", **tags: str) -> None:
-        """What still says RUNNING of a job, or of a whole sweep, whose processes are gone."""
-        also = "".join(f" and tags.{name} = '{value}'" for name, value in tags.items())
-        with suppress(Exception):  # what is left here, a later sweep adopts
-            runs = self._running(also)
-            self._give_up([run.info.run_id for run in runs], status, why)
+    def end(self, status: str, sweep: str, job: int | None = None, why: str = "") -> None:
+        """Ends what still says RUNNING of a sweep, or of one of its jobs: its process is gone."""
+        also = f" and tags.sweep = '{sweep}'" + ("" if job is None else f" and tags.job = '{job}'")
+        with suppress(Exception):  # what is left here, a later command adopts
+            self._give_up([run.info.run_id for run in self._running(also)], status, why)
 
     def adopt_stale(self) -> None:
         """RUNNING runs whose process, or whose sweep's, was on this host and is gone: KILLED."""
         for run in self._running():
             tags = run.data.tags
-            own = f"{tags['host']} {tags['pid']} {tags['process_start']}"
-            if provenance.gone(own) or provenance.gone(tags.get("sweep", "none")):
+            own = " ".join(tags.get(name, "") for name in ("host", "pid", "process_start"))
+            makers = map(Process.parse, (own, tags.get("sweep", "")))  # None: somebody else's run
+            if any(maker.gone() for maker in makers if maker):
                 self.client.set_terminated(run.info.run_id, "KILLED")
 
     def _running(self, also: str = "") -> list[Run]:
-        return self.client.search_runs([self.experiment], f"attributes.status = 'RUNNING'{also}")
+        where = f"attributes.status = 'RUNNING'{also}"
+        return self.client.search_runs([self.experiment], where, max_results=groups.MOST)
 
 
-def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """{'learner': {'hidden': [100]}} -> {'learner.hidden': '[100]'}, without the data's sources."""
-    flat: dict[str, str] = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{key}.")
-        elif f"{prefix}{key}" != "dataset.sources":
-            flat[f"{prefix}{key}"] = str(value)[:6000]  # MLflow's limit
-    return flat
-
-
-def _oldest(runs: Sequence[Run]) -> str:
-    return min(runs, key=lambda run: (run.info.start_time, run.info.run_id)).info.run_id
+def params(config: Mapping[str, Any]) -> list[Param]:
+    """Every setting of a config as a param, without the data's sources."""
+    flat = {name: str(value)[:LONGEST_PARAM] for name, value in flatten(config).items()}
+    return [Param(name, value) for name, value in flat.items() if name != "dataset.sources"]

@@ -1,4 +1,4 @@
-"""An outcome's numbers for one replica, as the ledger and curves.csv take them."""
+"""The numbers of one replica of an outcome, as the ledger and curves.csv take them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +12,23 @@ STORED = ("online", "online_mean", "past_mean", "final")  # the other curves are
 
 
 @dataclass(frozen=True)
+class Curve:
+    """Values at consecutive steps."""
+
+    first_step: int
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
 class Results:
+    """One run in numbers."""
+
     metrics: dict[str, float]
-    curves: dict[str, tuple[int, np.ndarray]]  # for the store: name -> (first step, points)
+    curves: dict[str, Curve]  # for the store
     all_curves: dict[str, np.ndarray]  # for curves.csv
 
 
-def of(outcome: Outcome, probed: Mapping[str, np.ndarray], s: int) -> Results:
+def summarise(outcome: Outcome, probed: Mapping[str, np.ndarray], s: int) -> Results:
     """The numbers of replica s."""
     R, seconds = outcome.R[s], outcome.seconds
     logged = {name: values[s] for name, values in outcome.curves.items()}
@@ -31,9 +41,9 @@ def of(outcome: Outcome, probed: Mapping[str, np.ndarray], s: int) -> Results:
         "swap_steps": float(swap),
         "lasting_swap": float(swap >= max(3, outcome.R.shape[2] // 10)),
     }
-    stored = {name: (1, curves[name]) for name in STORED}
+    stored = {name: Curve(1, curves[name]) for name in STORED}
     if "pseudo_label_acc" in logged:
-        stored["pseudo_label_acc"] = (1, logged["pseudo_label_acc"])
+        stored["pseudo_label_acc"] = Curve(1, logged["pseudo_label_acc"])
         numbers["pseudo_label_acc_mean"] = float(np.nanmean(logged["pseudo_label_acc"]))
-    stored |= {name: (0, points) for name, points in probes.items()}
+    stored |= {name: Curve(0, points) for name, points in probes.items()}
     return Results(numbers, stored, curves | logged | probes)

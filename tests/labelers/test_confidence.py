@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from support import blobs, run
+from support import blobs, component, run
 
 from sdsl.core.contract import Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
-from sdsl.labelers.confidence import Confidence
 
 
 class Fixed(Learner):
@@ -26,7 +24,7 @@ class Fixed(Learner):
 def choose(X, **settings):
     X = torch.tensor(X)[None, :, None]
     step = Step(1, Rows.empty_like(X), Rows.empty_like(X), X, [], Draws([0], "batches"))
-    return Confidence(fit=Training(steps=0), **settings).label(step, Fixed())
+    return component("labeler", "confidence", fit={"steps": 0}, **settings).label(step, Fixed())
 
 
 SURE = [0.9, -0.6, 0.8, 0.95, -0.7, 0.55]
@@ -62,13 +60,13 @@ def test_fusing_changes_no_bit(balanced):
     how = ("method=pl_conf", f"labeler.balanced={balanced}", "stream.max_segments=3")
     how += ("replay.fit.steps=30", "learner.pretrain.steps=30")
     data = blobs(classes=3, drift=1.0, spread=1.5)
-    _, fused, _ = run(*how, data=data, seeds=(0, 1, 2))
-    _, alone, _ = run(*how, data=data, seeds=(1,))
+    fused = run(*how, data=data, seeds=(0, 1, 2)).outcome
+    alone = run(*how, data=data, seeds=(1,)).outcome
     assert np.array_equal(fused.R[1], alone.R[0], equal_nan=True)
     for name, curve in alone.curves.items():
         assert np.array_equal(fused.curves[name][1], curve[0], equal_nan=True), name
 
 
 def test_it_learns_a_stream_that_stands_still():
-    _, outcome, _ = run("method=pl_conf", "stream.max_segments=2", data=blobs(spread=1.0))
+    outcome = run("method=pl_conf", "stream.max_segments=2", data=blobs(spread=1.0)).outcome
     assert outcome.curves["test_acc"].mean() > 0.95

@@ -5,14 +5,13 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
-from support import blobs, run
+from support import blobs, component, run
 
 from sdsl.algorithms.influence_function import influence, logistic
 from sdsl.core.contract import Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
-from sdsl.labelers.influence import Influence, Queues, pick, split
+from sdsl.labelers.influence import Queues, pick, split
 
 torch.set_num_threads(1)  # dozens of tiny solves: threads only get in each other's way
 
@@ -149,7 +148,7 @@ def refill(X, stored=None, **settings):
     gold = Rows.full(torch.tensor([[[-9.0, 0.0], [9.0, 0.0]]]), torch.tensor([[0, 1]]))
     stored = Rows.empty_like(X) if stored is None else stored
     step = Step(1, gold, stored, X, [], Draws([0], "batches"))
-    return Influence(refit=False, **settings).label(step, Fixed())
+    return component("labeler", "influence", refit=False, **settings).label(step, Fixed())
 
 
 def two_sided(n=200, seed=0):
@@ -202,7 +201,7 @@ def test_nothing_above_the_cut_leaves_the_buffer_alone():
 
 
 def test_a_large_gold_set_is_trimmed_to_the_buffer():
-    _, outcome, _ = run("method=record", *FAST, "stream.max_segments=2", "lookback.size=10")
+    outcome = run("method=record", *FAST, "stream.max_segments=2", "lookback.size=10").outcome
     assert (outcome.curves["stored"] <= 10).all()
 
 
@@ -211,8 +210,8 @@ def test_fusing_changes_no_bit(refit):
     data = blobs(classes=3, drift=1.0, spread=1.5)
     how = ("method=record", *FAST, "stream.max_segments=3", f"labeler.refit={refit}")
     how += ("labeler.fit.consistency=1",)
-    _, fused, _ = run(*how, data=data, seeds=(0, 1, 2))
-    _, alone, _ = run(*how, data=data, seeds=(1,))
+    fused = run(*how, data=data, seeds=(0, 1, 2)).outcome
+    alone = run(*how, data=data, seeds=(1,)).outcome
     assert np.array_equal(fused.R[1], alone.R[0], equal_nan=True)
     for name, curve in alone.curves.items():
         assert np.array_equal(fused.curves[name][1], curve[0], equal_nan=True), name
@@ -223,7 +222,8 @@ def test_its_own_network_leaves_the_learner_alone():
     learner, gold = Learner((2, 5, 2), [0]), Rows.full(X[:, 95:105], torch.ones(1, 10).long())
     before = learner.copy()
     step = Step(1, gold, Rows.empty_like(X), X, before, Draws([0], "batches"))
-    Influence(hidden=[0], fit=Training(steps=3, batch=0, consistency=1.0)).label(step, learner)
+    own = component("labeler", "influence", fit={"steps": 3, "consistency": 1.0})
+    own.label(step, learner)
     assert all(torch.equal(a, b) for a, b in zip(before, learner.theta, strict=True))
 
 
@@ -234,5 +234,5 @@ def test_it_follows_a_rotating_stream():
         "labeler.refit=false",
         "learner.pretrain.steps=50",
     )
-    _, outcome, _ = run(*how, data=blobs(drift=3.0, spread=0.8), seeds=(0,))
+    outcome = run(*how, data=blobs(drift=3.0, spread=0.8), seeds=(0,)).outcome
     assert outcome.curves["test_acc"].mean() > 0.9

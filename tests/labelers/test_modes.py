@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from support import component
 
 from sdsl.core.contract import Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
-from sdsl.labelers.modes import Modes, lloyd, modes
+from sdsl.labelers.modes import Modes, modes, moved
 
 SEEDS, C = (3, 4), 2
+FIT = {"steps": 5, "batch": 0, "lr": 0.3, "consistency": 0.0}  # nothing random
+WHOLE = {"overlap": 0, "agreement": 0}  # gold weighs whole
 CORNERS = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])  # classes 0 1 0 1
 
 
@@ -30,7 +32,7 @@ def step(angle=0.4, seeds=SEEDS) -> Step:
 
 
 def labeler(**settings) -> Modes:
-    return Modes(fit=Training(steps=5, batch=0, lr=0.3), **settings)
+    return component("labeler", "modes", fit=FIT, trust=WHOLE, **settings)
 
 
 def slow_lloyd(z, U, may, rounds):
@@ -108,8 +110,8 @@ def test_padding_has_no_say():
 
 def test_a_prototype_without_rows_stays():
     z, U = torch.zeros(1, 4, 2), torch.tensor([[[0.0, 0.0], [9.0, 9.0]]])
-    moved = lloyd(z, U, torch.zeros(1, 1, 2, dtype=torch.bool), torch.ones(1, 4), 2)
-    assert torch.equal(moved, U)
+    after = moved(z, U, torch.zeros(1, 1, 2, dtype=torch.bool), torch.ones(1, 4), 2)
+    assert torch.equal(after, U)
 
 
 def test_the_first_step_starts_from_gold():

@@ -7,13 +7,11 @@ import pytest
 import support
 import torch
 
-from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Step
 from sdsl.core.learner import Learner
 from sdsl.core.metrics import lasting_swap
 from sdsl.core.network import forward
 from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
 from sdsl.labelers.robust import Robust, assign, prototypes, soft_prototypes
 
 SEEDS, C, M = (3, 4), 3, 5
@@ -35,17 +33,20 @@ def step(seeds=SEEDS, drift=0.8, lookback=6) -> Step:
 
 def labeler(ils="project", **settings) -> Robust:
     """Full batches and no noise, so that nothing is random."""
-    plain = {"batch": 0, "lr": 0.3, "momentum": 0.9}
-    return Robust(
-        fit=Training(steps=4, **plain),
-        feedback=Training(steps=3, **plain),
-        gold=0.7,
-        lookback=0.8,
-        pseudo=0.9,
-        semantics=0.6,
-        ils=ils,
-        **{"origin": "previous"} | settings,
-    )
+    plain = {"batch": 0, "lr": 0.3, "consistency": 0.0}
+    changes = {
+        "fit": {"steps": 4} | plain,
+        "feedback": {"steps": 3} | plain,
+        "gold": 0.7,
+        "lookback": 0.8,
+        "pseudo": 0.9,
+        "semantics": 0.6,
+        "rounds": 10,
+        "energy": 0.95,
+        "origin": "previous",
+        "trust": {"overlap": 0, "agreement": 0},
+    }
+    return support.component("labeler", "robust", ils=ils, **changes | settings)
 
 
 # The equations, one replica at a time
@@ -253,7 +254,7 @@ def test_what_gold_loses_in_trust_the_lookback_gains():
     for power, weights in ((1, (0.7, 0.8)), (0, (0.0, 0.7 + 0.8))):
         now, learner = step(drift=0.0), Learner((2, M, C), SEEDS)
         gold = Rows(now.gold.X, (now.gold.y + 1) % C, now.gold.count)
-        how = labeler("off", trust=Trust(2 * power, power))
+        how = labeler("off", trust={"overlap": 2 * power, "agreement": power})
         how.gold, how.lookback = weights
         swapped = replace(now, gold=gold)
         how.start(gold, learner, swapped.draws)
@@ -284,8 +285,8 @@ def test_semantics_matter():
 def test_two_classes_switch_the_literal_semantics_off():
     data = support.blobs(rows=120, classes=2)
     sizes = {"segment_size": 40, "test_size": 10, "data": data, "seeds": (10,)}
-    literal = support.run("method=ours", **sizes)[1]
-    off = support.run("method=ours_wo_ils", **sizes)[1]
+    literal = support.run("method=ours", **sizes).outcome
+    off = support.run("method=ours_wo_ils", **sizes).outcome
     assert np.array_equal(literal.R, off.R)
     assert not literal.curves["ils_active"].any()
 
@@ -293,7 +294,7 @@ def test_two_classes_switch_the_literal_semantics_off():
 def test_labels_follow_a_drift():
     data = support.blobs(rows=600, classes=3, drift=2.0)
     sizes = {"segment_size": 60, "test_size": 20}
-    out = support.run("method=ours", "labeler.fit.steps=30", data=data, seeds=(10, 11), **sizes)[1]
+    out = support.run("method=ours", "labeler.fit.steps=30", data=data, seeds=(10, 11), **sizes).outcome
     assert out.curves["pseudo_label_acc"].min() > 0.9
 
 
@@ -303,7 +304,7 @@ def test_a_swap_shows_in_the_diagnostic():
     X = data.X.copy()
     X[4 * size :] *= [-1, 1]  # the classes lie at (3, 0) and (-3, 0)
     sizes = {"segment_size": size, "test_size": 12}
-    _, out, _ = support.run("method=ours", data=support.table(X, data.y), seeds=(10, 11), **sizes)
+    out = support.run("method=ours", data=support.table(X, data.y), seeds=(10, 11), **sizes).outcome
     acc, relabelled = (
         out.curves[name] for name in ("pseudo_label_acc", "pseudo_label_acc_relabelled")
     )
@@ -318,7 +319,7 @@ def test_nothing_degrades_on_a_calm_stream():
     data = support.blobs(rows=51 * 30, classes=3, spread=0.4)
     short = ["labeler.fit.steps=20", "replay.steps=20", "labeler.feedback.steps=3"]
     sizes = {"segment_size": 30, "test_size": 10, "data": data, "seeds": (10, 11)}
-    out = support.run("method=ours", *short, **sizes)[1]
+    out = support.run("method=ours", *short, **sizes).outcome
     assert out.R.shape == (2, 51, 50)
     assert out.R.min() > 0.99
     assert out.curves["pseudo_label_acc"].min() > 0.99

@@ -43,8 +43,8 @@ def test_modes_and_the_same_number_of_clusters_for_all_classes():
 @pytest.mark.parametrize("classes", [2, 4])
 def test_follows_classes_that_change_places(classes):
     data = support.blobs(rows=4000, classes=classes, drift=2 * np.pi / classes)
-    _, out, _ = support.run("method=scargc", seeds=(10, 11), data=data)
-    _, still, _ = support.run("method=st", seeds=(10, 11), data=data)
+    out = support.run("method=scargc", seeds=(10, 11), data=data).outcome
+    still = support.run("method=st", seeds=(10, 11), data=data).outcome
     assert min(summarise(r).acc_online for r in out.R) > 0.98
     assert max(summarise(r).acc_online for r in still.R) < 0.75
     assert out.curves["pseudo_label_acc"].min() > 0.9

@@ -11,7 +11,7 @@ from sdsl.labelers.none import NoLabels
 
 
 def test_near_bayes_and_rows_of_R_equal():
-    _, out, _ = support.run("method=static_bound", seeds=(10,), data=gaussians(6000))
+    out = support.run("method=static_bound", seeds=(10,), data=gaussians(6000)).outcome
     assert np.ptp(out.R, axis=1).max() == 0
     assert abs(out.R.mean() - norm.cdf(1)) < 0.02  # means 2 sd apart
 
@@ -19,10 +19,13 @@ def test_near_bayes_and_rows_of_R_equal():
 def test_a_changed_test_label_changes_no_choice():
     """Poisoned test parts move R, but neither the held-out accuracy nor the candidate."""
     data = gaussians(2000)
-    stream, out, _ = support.run("method=static_bound", seeds=(10,), data=data)
+    trial = support.run("method=static_bound", seeds=(10,), data=data)
+    stream, out = trial.stream, trial.outcome
     y = data.y.copy()
     y[stream.test[0].flatten().numpy()] = 0
-    _, poisoned, _ = support.run("method=static_bound", seeds=(10,), data=support.table(data.X, y))
+    poisoned = support.run(
+        "method=static_bound", seeds=(10,), data=support.table(data.X, y)
+    ).outcome
     for name in ("heldout_acc", "candidate"):
         assert np.array_equal(out.curves[name], poisoned.curves[name])
     assert not np.array_equal(out.R, poisoned.R)
@@ -39,9 +42,7 @@ def test_only_the_privileged_foresee(monkeypatch):
 
 
 def test_labels_are_none_and_the_lookback_holds_no_truth():
-    from sdsl.labelers.static_bound import StaticBound
-
-    labeler = StaticBound()
+    labeler = support.component("labeler", "static_bound")
     labeler.log = {}
     step = type("Step", (), {"X": torch.zeros(1, 3, 2)})
     pseudo: Pseudo = labeler.label(step, None)

@@ -1,22 +1,25 @@
 """The flatness probe: nothing at b = 0, a slow loop's accuracies elsewhere, seeds independent."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import support
 
 from sdsl.core.metrics import summarise
 from sdsl.core.replica import Draws
-from sdsl.probes.flatness import Flatness
 
 SEEDS = (10, 11)
 DATA = support.blobs(rows=300, classes=3, drift=1.0, spread=1.0)
 SMALL = ["learner.hidden=[6]", "learner.pretrain.steps=50"]
 SIZES = {"data": DATA, "segment_size": 60, "test_size": 20}
+flatness = partial(support.component, "probe", "flatness")
 
 
 @pytest.fixture(scope="module")
 def finished():
-    return support.run("method=st", *SMALL, seeds=SEEDS, **SIZES)[:2]
+    trial = support.run("method=st", *SMALL, seeds=SEEDS, **SIZES)
+    return trial.stream, trial.outcome
 
 
 def slow_accuracy(stream, outcome, s: int, b: float, low: float, draws: int) -> float:
@@ -34,7 +37,7 @@ def slow_accuracy(stream, outcome, s: int, b: float, low: float, draws: int) -> 
 
 
 def test_without_noise_it_is_the_final_accuracy(finished):
-    curves = Flatness(bounds=[0.0]).measure(*finished)
+    curves = flatness(bounds=[0.0]).measure(*finished)
     expected = [[summarise(r).acc_final] for r in finished[1].R]
     for name in ("flatness_one_sided", "flatness_symmetric"):
         np.testing.assert_allclose(curves[name], expected)
@@ -43,20 +46,20 @@ def test_without_noise_it_is_the_final_accuracy(finished):
 @pytest.mark.parametrize(("name", "low"), [("flatness_one_sided", 0), ("flatness_symmetric", -1)])
 def test_noise_against_a_slow_loop(name, low, finished):
     bounds = [0.4, 1.5]
-    curve = Flatness(bounds=bounds, noise_draws=3).measure(*finished)[name]
+    curve = flatness(bounds=bounds, noise_draws=3).measure(*finished)[name]
     slow = [[slow_accuracy(*finished, s, b, low, 3) for b in bounds] for s in range(2)]
     np.testing.assert_allclose(curve, slow, atol=1e-12)
 
 
 def test_much_noise_costs_accuracy_and_a_little_does_not(finished):
-    for curve in Flatness(bounds=[0.0, 0.01, 20.0]).measure(*finished).values():
+    for curve in flatness(bounds=[0.0, 0.01, 20.0]).measure(*finished).values():
         assert (curve[:, 0] > curve[:, 2] + 0.2).all()
         assert (abs(curve[:, 0] - curve[:, 1]) < 0.05).all()
 
 
 def test_fewer_rows_are_spread_over_the_whole_stream(finished):
     stream, outcome = finished
-    some = Flatness(bounds=[0.0], rows=7).measure(stream, outcome)["flatness_one_sided"]
+    some = flatness(bounds=[0.0], rows=7).measure(stream, outcome)["flatness_one_sided"]
     X, y = (part.flatten(1, 2) for part in stream.tests())
     spread = [0, 13, 26, 40, 53, 66, 79]  # of 4 x 20 test rows
     right = outcome.learner.predict(outcome.scaler(X[:, spread])) == y[:, spread]
@@ -66,17 +69,17 @@ def test_fewer_rows_are_spread_over_the_whole_stream(finished):
 def test_a_seed_has_the_same_curve_alone_and_the_model_stays_as_it_was(finished):
     stream, outcome = finished
     before = outcome.learner.copy()
-    fused = Flatness(noise_draws=2).measure(stream, outcome)
+    fused = flatness(noise_draws=2).measure(stream, outcome)
     assert all((p == q).all() for p, q in zip(outcome.learner.theta, before, strict=True))
-    single = support.run("method=st", *SMALL, seeds=SEEDS[1:], **SIZES)[:2]
-    alone = Flatness(noise_draws=2).measure(*single)
+    single = support.run("method=st", *SMALL, seeds=SEEDS[1:], **SIZES)
+    alone = flatness(noise_draws=2).measure(single.stream, single.outcome)
     for name, curve in fused.items():
         assert np.array_equal(curve[1], alone[name][0])
 
 
 def test_a_run_brings_the_curves_along():
     short = ["probe=flatness", "probe.noise_draws=2", "learner.pretrain.steps=5"]
-    *_, curves = support.run("method=st", *short, seeds=SEEDS, **SIZES)
+    curves = support.run("method=st", *short, seeds=SEEDS, **SIZES).probed
     assert {name: curve.shape for name, curve in curves.items()} == {
         "flatness_one_sided": (2, 7),
         "flatness_symmetric": (2, 7),
@@ -84,5 +87,6 @@ def test_a_run_brings_the_curves_along():
 
 
 def test_a_classifier_without_parameters_has_no_curve():
-    *_, curves = support.run("method=scargc", "probe=flatness", *SMALL, seeds=SEEDS, **SIZES)
+    words = "method=scargc", "probe=flatness", *SMALL
+    curves = support.run(*words, seeds=SEEDS, **SIZES).probed
     assert curves == {}

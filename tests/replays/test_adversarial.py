@@ -1,20 +1,20 @@
 """DANN: the reversal layer's gradient, the schedules, and alignment without any pseudo-label."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from support import blobs, run
+from support import blobs, component, run
 
 from sdsl.core.contract import Pseudo, Step
 from sdsl.core.learner import Learner
 from sdsl.core.network import cross_entropy, forward, gradients
 from sdsl.core.replica import Batches, Draws, Rows
-from sdsl.core.training import Optimizer, Training
+from sdsl.core.training import Sgd
 from sdsl.replays.adversarial import (
-    Adversarial,
     annealed,
     domain_gradient,
     domain_head,
@@ -25,6 +25,7 @@ from sdsl.replays.adversarial import (
 )
 
 SEEDS = (3, 4)
+dann = partial(component, "replay", "adversarial")
 
 
 def step(seeds=SEEDS, stored=(20, 20), labels=0) -> Step:
@@ -39,7 +40,7 @@ def step(seeds=SEEDS, stored=(20, 20), labels=0) -> Step:
 def adapt(step: Step, labels=0, seeds=SEEDS, **settings) -> Learner:
     learner = Learner((2, 8, 6, 2), seeds)
     rows = Rows.full(step.X, torch.full(step.X.shape[:2], labels))
-    Adversarial(**({"steps": 5} | settings)).replay(step, Pseudo(None, rows), learner)
+    dann(**{"steps": 5, "batch": 64} | settings).replay(step, Pseudo(None, rows), learner)
     return learner
 
 
@@ -70,22 +71,21 @@ def test_domain_loss_and_its_gradients_are_autograds():
 
 
 def test_replay_is_descent_through_the_reversal_layer():
-    made, settings = step(), Adversarial(steps=5, batch=8, width=5)
+    made, settings = step(), dann(steps=5, batch=8, width=5)
     learner, plain = Learner((2, 8, 6, 2), SEEDS), Learner((2, 8, 6, 2), SEEDS)
     settings.replay(made, Pseudo(None, Rows.empty_like(made.X)), learner)
 
     made = step()  # with generators that have drawn nothing
     head = [layer.requires_grad_() for layer in domain_head(6, 5, made.draws)]
     theta = [*plain.theta, *head]
-    optimizer = Optimizer(theta, Training(momentum=settings.momentum))
+    optimizer = Sgd(theta, settings.momentum)
     sets = [made.gold, pool(made.X, made.lookback)]
     side = torch.tensor([1.0] * 8 + [-1.0] * 8)
     for k, (x, y, w) in enumerate(Batches(sets, [1.0, 0.0], 5, 8, made.draws)):
-        optimizer.how.lr = settings.lr * annealed(k / 5)
         f, logits = forward(x, plain.theta)
         domain = domain_logit(Reverse.apply(f, reversal(k / 5)), head)
         loss = cross_entropy(logits, y, w) + F.softplus(side * domain).mean(1)
-        optimizer.step(gradients(loss, theta))
+        optimizer.step(gradients(loss, theta), settings.lr * annealed(k / 5))
     torch.testing.assert_close(learner.theta, plain.theta)
 
 
@@ -112,9 +112,9 @@ def test_stored_rows_take_part_and_may_be_ragged_or_missing():
 
 def test_fusing_seeds_changes_no_bit():
     data, short = blobs(rows=300, drift=1.0), "replay.steps=40"
-    fused = run("method=dann", short, seeds=(0, 1, 2), data=data)[1]
+    fused = run("method=dann", short, seeds=(0, 1, 2), data=data).outcome
     for s in range(3):
-        alone = run("method=dann", short, seeds=(s,), data=data)[1]
+        alone = run("method=dann", short, seeds=(s,), data=data).outcome
         assert np.array_equal(fused.R[s], alone.R[0])
         for layer, single in zip(fused.learner.theta, alone.learner.theta, strict=True):
             assert torch.equal(layer[s], single[0])
@@ -123,7 +123,7 @@ def test_fusing_seeds_changes_no_bit():
 def test_follows_a_drift_that_a_frozen_model_loses():
     data = blobs(rows=1500, drift=1.6, spread=1.0)
     sizes = {"segment_size": 300, "test_size": 100, "data": data, "seeds": (10, 11)}
-    dann, frozen = run("method=dann", **sizes)[1], run("method=st", **sizes)[1]
-    blind = run("method=dann", "replay.strength=0", **sizes)[1]
+    dann, frozen = run("method=dann", **sizes).outcome, run("method=st", **sizes).outcome
+    blind = run("method=dann", "replay.strength=0", **sizes).outcome
     assert (dann.R[:, -1, -1] > frozen.R[:, -1, -1] + 0.05).all()
     assert (dann.curves["domain_acc"][:, -1] < blind.curves["domain_acc"][:, -1] - 0.1).all()

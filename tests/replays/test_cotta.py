@@ -4,27 +4,27 @@ import numpy as np
 import pytest
 import support
 import torch
+from support import component
 
 from sdsl.core.contract import Pseudo, Step
 from sdsl.core.learner import Learner
 from sdsl.core.network import forward
 from sdsl.core.replica import Draws, Rows
-from sdsl.replays.cotta import Cotta, folded, source_stats
+from sdsl.replays.cotta import folded, source_stats
 
 HARD = support.blobs(drift=2.0, spread=1.5)
 
 
 def test_without_learning_it_is_st():
-    _, out, _ = support.run(
-        "method=cotta", "replay.lr=0", "replay.batch_norm=false", seeds=(10,), data=HARD
-    )
-    _, still, _ = support.run("method=st", seeds=(10,), data=HARD)
+    words = "method=cotta", "replay.lr=0", "replay.batch_norm=false"
+    out = support.run(*words, seeds=(10,), data=HARD).outcome
+    still = support.run("method=st", seeds=(10,), data=HARD).outcome
     np.testing.assert_allclose(out.R, still.R, atol=0.04)  # the teacher moves by rounding only
 
 
 def test_full_restore_returns_to_the_source_and_the_teacher_is_tested():
     learner, step = small()
-    replay = Cotta(steps=3, restore=1.0, ema=0.5, batch_norm=False)
+    replay = component("replay", "cotta", steps=3, restore=1.0, ema=0.5, batch_norm=False)
     replay.start(step.gold, learner, step.draws)
     replay.replay(step, Pseudo(None, step.gold), learner)
     for p, p0 in zip(replay.student, replay.source, strict=True):
@@ -35,7 +35,7 @@ def test_full_restore_returns_to_the_source_and_the_teacher_is_tested():
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_views_are_averaged_only_where_the_source_is_unsure(batch_norm):
     learner, step = small()
-    replay = Cotta(noise=0.5, views=4, batch_norm=batch_norm)
+    replay = component("replay", "cotta", noise=0.5, views=4, batch_norm=batch_norm)
     replay.start(step.gold, learner, step.draws)
     x, plain = step.X, replay.logits(step.X, learner.copy())
     found = replay.targets(x, torch.tensor([True, False]), step.draws)

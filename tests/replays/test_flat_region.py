@@ -7,16 +7,14 @@ import pytest
 import support
 import torch
 
-from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Pseudo, Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Batches, Draws, Rows
-from sdsl.core.training import Training
 from sdsl.replays.flat_region import FlatRegion, loss_at, slopes
-from sdsl.replays.retrain import Retrain
 
 SEEDS, SIZES = (3, 4), (4, 7, 6, 3)
 WEIGHTS = {"gold": 0.5, "lookback": 0.8, "segment": 1.2}
+WHOLE = {"overlap": 0, "agreement": 0}  # powers of trust: gold weighs whole
 
 
 def rows(n: int, name: str, counts=None) -> Rows:
@@ -43,7 +41,8 @@ def segment(now: Step) -> Pseudo:
 
 
 def flat(**settings) -> FlatRegion:
-    return FlatRegion(**({"steps": 3, "batch": 4, "eta1": 0.3, "eta2": 0.2} | WEIGHTS | settings))
+    changes = {"steps": 3, "batch": 4, "eta1": 0.3, "eta2": 0.2, "momentum": 0.0, "trust": WHOLE}
+    return support.component("replay", "flat_region", **changes | WEIGHTS | settings)
 
 
 def batches(now: Step, how: FlatRegion) -> list:
@@ -142,7 +141,9 @@ def test_gold_weighs_as_far_as_the_lookback_agrees(plain, now):
 
     def end(**settings) -> list[torch.Tensor]:
         learner = Learner(SIZES, SEEDS)
-        how = Retrain(Training(steps=3, batch=4), **settings) if plain else flat(**settings)
+        short = {"steps": 3, "batch": 4}
+        retrain = support.component("replay", "retrain", fit=short, **settings)
+        how = retrain if plain else flat(**settings)
         y = (torch.arange(18) % 3).expand(2, 18)
         X = Draws(SEEDS, "apart").normal(18, 4) + 9 * torch.eye(4)[y]
         sets = {"gold": Rows.full(X, y), "lookback": Rows.full(X, (y + 1) % 3)}
@@ -150,7 +151,7 @@ def test_gold_weighs_as_far_as_the_lookback_agrees(plain, now):
         how.replay(step, segment(step), learner)
         return learner.copy()
 
-    distrusted, unweighed, whole = end(trust=Trust(6, 3)), end(gold=1e-30), end()
+    distrusted, unweighed, whole = end(trust={"overlap": 6, "agreement": 3}), end(gold=1e-30), end()
     for a, b, c in zip(distrusted, unweighed, whole, strict=True):
         torch.testing.assert_close(a, b)
         assert not torch.allclose(a, c)

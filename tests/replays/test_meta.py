@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from support import blobs, run
+from support import blobs, component, run
 
 from sdsl.algorithms.mmd import MMD
 from sdsl.core.contract import Pseudo, Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.replays.meta import Meta, compare, decayed, head_gradient, trajectory
+from sdsl.replays.meta import compare, decayed, head_gradient, trajectory
 
 SEEDS = (3, 4)
 
@@ -28,7 +28,7 @@ def step(seeds=SEEDS, stored=(20, 20), gold=(30, 30), labels=0) -> Step:
 def adapt(step: Step, labels=0, seeds=SEEDS, **settings) -> Learner:
     learner = Learner((2, 8, 6, 2), seeds)
     rows = Rows.full(step.X, torch.full(step.X.shape[:2], labels))
-    how = Meta(**({"iterations": 4, "adapt_steps": 4, "batch": 8} | settings))
+    how = component("replay", "meta", **{"iterations": 4, "adapt_steps": 4, "batch": 8} | settings)
     log = how.replay(step, Pseudo(None, rows), learner)
     assert all(torch.isfinite(value).all() for value in log.values())
     return learner
@@ -110,9 +110,9 @@ def test_schedule():
 def test_fusing_seeds_changes_no_bit(classes, batch):
     data = blobs(rows=300, drift=1.0, classes=classes)
     short = ("replay.iterations=8", "replay.adapt_steps=10", f"replay.batch={batch}")
-    fused = run("method=eaml", *short, seeds=(0, 1, 2), data=data)[1]
+    fused = run("method=eaml", *short, seeds=(0, 1, 2), data=data).outcome
     for s in range(3):
-        alone = run("method=eaml", *short, seeds=(s,), data=data)[1]
+        alone = run("method=eaml", *short, seeds=(s,), data=data).outcome
         assert np.array_equal(fused.R[s], alone.R[0])
         for layer, single in zip(fused.learner.theta, alone.learner.theta, strict=True):
             assert torch.equal(layer[s], single[0])
@@ -121,6 +121,6 @@ def test_fusing_seeds_changes_no_bit(classes, batch):
 def test_brings_gold_and_segment_together_without_losing_gold():
     data = blobs(rows=1500, drift=1.5, spread=1.0)
     sizes = {"segment_size": 300, "test_size": 100, "data": data, "seeds": (10, 11)}
-    eaml = run("method=eaml", **sizes)[1]
+    eaml = run("method=eaml", **sizes).outcome
     assert (eaml.R[:, 1, 0] > 0.95).all()
-    assert eaml.R[:, -1, -1].mean() >= run("method=st", **sizes)[1].R[:, -1, -1].mean()
+    assert eaml.R[:, -1, -1].mean() >= run("method=st", **sizes).outcome.R[:, -1, -1].mean()

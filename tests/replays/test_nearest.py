@@ -21,5 +21,5 @@ def test_agrees_with_scikit_learn_on_ragged_sets():
 
 
 def test_every_step_has_its_own_row_of_R():
-    _, out, _ = support.run("method=scargc", seeds=(10,), data=support.blobs(drift=3.0))
+    out = support.run("method=scargc", seeds=(10,), data=support.blobs(drift=3.0)).outcome
     assert not np.array_equal(out.R[0, 1], out.R[0, -1])

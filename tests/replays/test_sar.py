@@ -2,17 +2,18 @@
 
 import pytest
 import torch
+from support import component
 
 from sdsl.core.contract import Pseudo, Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.replays.sar import Sar, mean_over
+from sdsl.replays.sar import mean_over
 
 ADAPT = ["affine", "encoder", "all"]
 
 
 def test_the_push_has_length_rho_in_every_replica():
-    push = Sar(rho=0.05).ascent([torch.randn(3, 4, 5), torch.randn(3, 2, 2)])
+    push = component("replay", "sar", rho=0.05).ascent([torch.randn(3, 4, 5), torch.randn(3, 2, 2)])
     length = sum(p.square().sum((1, 2)) for p in push).sqrt()
     torch.testing.assert_close(length, torch.full((3,), 0.05))
 
@@ -62,6 +63,6 @@ def small(**settings):
     step = Step(1, rows, rows, X, learner.copy(), Draws((0, 1), "batches"))
     with torch.no_grad():
         learner.theta[-1] *= 20  # as sure as a trained network
-    replay = Sar(**settings)
+    replay = component("replay", "sar", **settings)
     replay.start(rows, learner, step.draws)
     return learner, step, replay

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sdsl.report.build import write_tables, write_verdicts
-from sdsl.report.claims import verdicts
-from sdsl.report.runs import export as archive
+from sdsl.report.build import write_statistics, write_tables, write_verdicts
+from sdsl.report.runs import export
 
 PAPER = Path(__file__).parents[2] / "outputs" / "paper"
 pytestmark = pytest.mark.skipif(
@@ -15,11 +14,10 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_the_committed_tables_are_those_of_the_committed_runs(tmp_path):
-    results = archive.load(PAPER)
-    ran = set(results.frame.prefix)
-    settings = {s: results.setting(s) for s in verdicts.SETTINGS if s in ran}
+    settings = export.read(PAPER).by_setting()
     write_tables(settings, tmp_path / "tables")
     write_verdicts(settings, tmp_path)
+    write_statistics(settings, tmp_path)
     made = {file.relative_to(tmp_path) for file in tmp_path.rglob("*.*")}
     kept = {file.relative_to(PAPER) for file in (PAPER / "tables").iterdir()}
     assert kept == {name for name in made if name.parts[0] == "tables"}

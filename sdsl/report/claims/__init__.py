@@ -1,1 +1,1 @@
-"""What the paper says, and the statistics and tests that judge it."""
+"""The paper's claims, the tests that decide them, and the statistics behind the tests."""

@@ -1,215 +1,190 @@
-"""The kinds of test a claim may ask for: (claim, stream, results) -> verdict with its numbers."""
+"""The kinds of test that compare scores or the shape of the data; claims.yaml explains each."""
 
-import ast
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
-from sdsl.report.claims.statistics import Difference, paired
+from sdsl.report.claims.claim import (
+    NOT_REPRODUCED,
+    NOT_RUN,
+    OUT_OF_REACH,
+    REPRODUCED,
+    Claim,
+    Finding,
+    ScoreClaim,
+)
 from sdsl.report.runs.names import method_name
-from sdsl.report.runs.results import Results
+from sdsl.report.runs.results import SHAPE_COLUMNS, Results
 
-HOLDS, FAILS, BEYOND, ABSENT = "reproduced", "not reproduced", "out of reach", "not run"
-VERDICTS = (HOLDS, FAILS, BEYOND, ABSENT)
-
-
-@dataclass(frozen=True)
-class Finding:
-    verdict: str
-    numbers: str
-    undecided: bool = False  # the claimed order of means holds, but the interval includes 0
+ROUNDING = 1e-9  # a difference of exactly the tolerance is within it
+FEW_SEEDS = "two common seeds are needed for an interval"
 
 
-Claim = Mapping[str, Any]
-KINDS: dict[str, Callable[[Claim, str, Results], Finding]] = {}
+@dataclass(frozen=True, kw_only=True)
+class Cell(ScoreClaim):
+    """The mean of a method is the one that the paper prints."""
+
+    method: str
+    mean: float
+    std: float  # as printed
+    tolerance_std: float  # the printed std, or what it is read as
+
+    @property
+    def tolerance(self) -> float:
+        return max(2 * self.tolerance_std, 0.02)
+
+    def check(self, results: Results) -> Finding:
+        values = self.scores(results, self.method)
+        bound = results.static_bound(self.dataset)
+        here = f"here {_spread(values)}" if len(values) else "no run here"
+        paper = f"paper {self.mean:.3f} ± {self.std:.3f}, tolerance {self.tolerance:.3f}"
+        limit = f"static bound {bound:.3f}" if np.isfinite(bound) else "static bound not run"
+        numbers = f"{here}; {paper}, {limit}"
+        if len(values) and abs(values.mean() - self.mean) <= self.tolerance + ROUNDING:
+            return Finding(REPRODUCED, numbers)
+        if bound < self.mean - self.tolerance - ROUNDING:
+            return Finding(OUT_OF_REACH, numbers)
+        return Finding(NOT_REPRODUCED if len(values) else NOT_RUN, numbers)
 
 
-def kind(check):
-    KINDS[check.__name__] = check
-    return check
+@dataclass(frozen=True, kw_only=True)
+class Order(ScoreClaim):
+    """Every method of `better` is above every method of `than`; below, if `lower`."""
+
+    better: Sequence[str]
+    than: Sequence[str]
+    lower: bool = False
+
+    def check(self, results: Results) -> Finding:
+        gaps, missing = [], set()
+        for a in self.better:
+            for b in self.than:
+                if gap := self.gap(results, a, b):
+                    gaps.append(gap)
+                else:
+                    missing |= {a, b}
+        if missing:
+            return self.not_run(results, missing)
+        numbers = "; ".join(map(str, gaps))
+        estimates = [gap.estimate for gap in gaps]
+        if any(estimate.n < 2 for estimate in estimates):
+            return Finding(NOT_RUN, f"{numbers}; {FEW_SEEDS}")
+        if self.lower:
+            decided = all(estimate.interval.high < 0 for estimate in estimates)
+            ordered = all(estimate.mean < 0 for estimate in estimates)
+        else:
+            decided = all(estimate.interval.low > 0 for estimate in estimates)
+            ordered = all(estimate.mean > 0 for estimate in estimates)
+        if decided:
+            return Finding(REPRODUCED, numbers)
+        return Finding(NOT_REPRODUCED, numbers, undecided=ordered)
+
+    def holds_in_table_2(self, means: Mapping[str, float]) -> bool | None:
+        if not {*self.better, *self.than} <= set(means):
+            return None
+        return all(means[a] > means[b] for a in self.better for b in self.than)
 
 
-def run(claim: Claim, stream: str, results: Results) -> Finding:
-    return KINDS[claim["test"]](claim, stream, results)
+@dataclass(frozen=True, kw_only=True)
+class Bound(ScoreClaim):
+    """No method of `over` is above `method`, or no method of `under` below it."""
+
+    method: str
+    over: Sequence[str] = field(default_factory=list)
+    under: Sequence[str] = field(default_factory=list)
+
+    def check(self, results: Results) -> Finding:
+        gaps, missing = [], set()
+        for other in self.over or self.under:
+            if gap := self.gap(results, other, self.method):
+                gaps.append(gap)
+            else:
+                missing.add(other)
+        if missing:
+            return self.not_run(results, {*missing, self.method})
+        if any(gap.estimate.n < 2 for gap in gaps):
+            return Finding(NOT_RUN, FEW_SEEDS)
+        if self.over:
+            beyond = [gap for gap in gaps if gap.estimate.interval.low > 0]
+            nearest = max(gaps, key=lambda gap: gap.estimate.mean)
+        else:
+            beyond = [gap for gap in gaps if gap.estimate.interval.high < 0]
+            nearest = min(gaps, key=lambda gap: gap.estimate.mean)
+        if beyond:
+            return Finding(NOT_REPRODUCED, "; ".join(map(str, beyond)))
+        return Finding(REPRODUCED, f"nearest: {nearest}")
+
+    def holds_in_table_2(self, means: Mapping[str, float]) -> bool | None:
+        bound = means[self.method]
+        below = all(means[other] <= bound for other in self.over)
+        return below and all(means[other] >= bound for other in self.under)
 
 
-def tolerance(claim: Claim) -> float:
-    return max(2 * claim.get("tolerance_std", claim["std"]), 0.02)
+@dataclass(frozen=True, kw_only=True)
+class Near(ScoreClaim):
+    """The mean of `method` is at most `within` below that of `target`."""
+
+    method: str
+    target: str
+    within: float
+
+    def check(self, results: Results) -> Finding:
+        gap = self.gap(results, self.method, self.target)
+        if gap is None:
+            return self.not_run(results, {self.method, self.target})
+        near = gap.estimate.mean >= -self.within
+        return Finding(REPRODUCED if near else NOT_REPRODUCED, str(gap))
 
 
-@kind
-def cell(claim: Claim, stream: str, results: Results) -> Finding:
-    values = results.runs(claim["method"], stream, claim["metric"])
-    bound, slack = results.bound(stream), tolerance(claim)
-    paper = f"paper {claim['mean']:.3f} ± {claim['std']:.3f}, tolerance {slack:.3f}"
-    ours = f"here {spread(values)}" if len(values) else "no run here"
-    limit = f", static bound {bound:.3f}" if np.isfinite(bound) else ", static bound not run"
-    numbers = f"{ours}; {paper}{limit}"
-    if len(values) and abs(values.mean() - claim["mean"]) <= slack + 1e-9:
-        return Finding(HOLDS, numbers)
-    if bound < claim["mean"] - slack - 1e-9:
-        return Finding(BEYOND, numbers)
-    return Finding(FAILS, numbers) if len(values) else Finding(ABSENT, numbers)
+@dataclass(frozen=True, kw_only=True)
+class Nearest(ScoreClaim):
+    """Of all `among`, `method` has the mean nearest to that of `target`."""
+
+    method: str
+    target: str
+    among: Sequence[str]
+
+    def check(self, results: Results) -> Finding:
+        methods = [self.target, *self.among]
+        means = {m: float(self.scores(results, m).mean()) for m in methods}
+        if any(np.isnan(mean) for mean in means.values()):
+            return self.not_run(results, methods)
+        target = means[self.target]
+        nearest_first = sorted(self.among, key=lambda m: abs(means[m] - target))
+        shown = [f"{method_name(m)} {means[m] - target:+.3f}" for m in nearest_first[:3]]
+        verdict = REPRODUCED if nearest_first[0] == self.method else NOT_REPRODUCED
+        numbers = f"to {method_name(self.target)} ({target:.3f}): {', '.join(shown)}"
+        return Finding(verdict, numbers)
+
+    def holds_in_table_2(self, means: Mapping[str, float]) -> bool | None:
+        target = means[self.target]
+        return min(self.among, key=lambda m: abs(means[m] - target)) == self.method
 
 
-@kind
-def order(claim: Claim, stream: str, results: Results) -> Finding:
-    sign = -1 if claim.get("lower") else 1
-    pairs = [(a, b) for a in _list(claim["better"]) for b in claim["than"]]
-    gaps = {pair: _gap(results, stream, claim["metric"], *pair) for pair in pairs}
-    if missing := [pair for pair, gap in gaps.items() if gap is None]:
-        return _absent({name for pair in missing for name in pair}, claim, stream, results)
-    numbers = "; ".join(f"{_pair(*pair)} {told(gap)}" for pair, gap in gaps.items())
-    ends = [min(sign * gap.low, sign * gap.high) for gap in gaps.values()]
-    ordered = all(sign * gap.mean > 0 for gap in gaps.values())
-    if any(np.isnan(end) for end in ends):
-        return Finding(ABSENT, f"{numbers}; two common seeds are needed for an interval")
-    if all(end > 0 for end in ends):
-        return Finding(HOLDS, numbers)
-    return Finding(FAILS, numbers, undecided=ordered)
+@dataclass(frozen=True, kw_only=True)
+class Shape(Claim):
+    """The data that ran have the paper's rows, features and classes."""
+
+    rows: int
+    features: int
+    classes: int
+
+    def check(self, results: Results) -> Finding:
+        runs = results.frame[results.frame.stream == self.dataset]
+        logged = runs[SHAPE_COLUMNS].dropna().astype(int)
+        if logged.empty:
+            why = "the shape of the data was not logged" if len(runs) else "no run"
+            return Finding(NOT_RUN, why)
+        ran = logged.iloc[0]
+        same = (ran.rows, ran.features, ran.classes) == (self.rows, self.features, self.classes)
+        here = f"here {ran.rows:,} x {ran.features}, {ran.classes} classes"
+        paper = f"paper {self.rows:,} x {self.features}, {self.classes} classes"
+        return Finding(REPRODUCED if same else NOT_REPRODUCED, f"{here}; {paper}")
 
 
-@kind
-def bound(claim: Claim, stream: str, results: Results) -> Finding:
-    above = "over" in claim
-    others = claim["over"] if above else claim["under"]
-    gaps = {m: _gap(results, stream, claim["metric"], m, claim["method"]) for m in others}
-    if missing := [m for m, gap in gaps.items() if gap is None]:
-        return _absent({*missing, claim["method"]}, claim, stream, results)
-    if any(gap.n < 2 for gap in gaps.values()):
-        return Finding(ABSENT, "two common seeds are needed for an interval")
-    beyond = {m: g for m, g in gaps.items() if (g.low > 0 if above else g.high < 0)}
-    shown = beyond or dict([max(gaps.items(), key=lambda g: g[1].mean * (1 if above else -1))])
-    numbers = "; ".join(f"{_pair(m, claim['method'])} {told(gap)}" for m, gap in shown.items())
-    return Finding(FAILS if beyond else HOLDS, numbers if beyond else f"nearest: {numbers}")
-
-
-@kind
-def near(claim: Claim, stream: str, results: Results) -> Finding:
-    gap = _gap(results, stream, claim["metric"], claim["method"], claim["target"])
-    if gap is None:
-        return _absent({claim["method"], claim["target"]}, claim, stream, results)
-    verdict = HOLDS if gap.mean >= -claim["within"] else FAILS
-    return Finding(verdict, f"{_pair(claim['method'], claim['target'])} {told(gap)}")
-
-
-@kind
-def nearest(claim: Claim, stream: str, results: Results) -> Finding:
-    names = [claim["target"], *claim["among"]]
-    means = {m: results.runs(m, stream, claim["metric"]).mean() for m in names}
-    if any(np.isnan(mean) for mean in means.values()):
-        return _absent(set(names), claim, stream, results)
-    target = means.pop(claim["target"])
-    far = sorted(means, key=lambda m: abs(means[m] - target))
-    numbers = ", ".join(f"{method_name(m)} {means[m] - target:+.3f}" for m in far[:3])
-    verdict = HOLDS if far[0] == claim["method"] else FAILS
-    return Finding(verdict, f"to {method_name(claim['target'])} ({target:.3f}): {numbers}")
-
-
-@kind
-def flat(claim: Claim, stream: str, results: Results) -> Finding:
-    return _noise(
-        claim,
-        stream,
-        results,
-        lambda b, loss: np.all(loss[b <= claim["upto"] + 1e-9] <= claim["loss"]),
-    )
-
-
-@kind
-def drops(claim: Claim, stream: str, results: Results) -> Finding:
-    return _noise(
-        claim,
-        stream,
-        results,
-        lambda b, loss: np.any(loss[b > claim["after"] + 1e-9] > claim["loss"]),
-    )
-
-
-@kind
-def widest(claim: Claim, stream: str, results: Results) -> Finding:
-    names = [claim["method"], *claim["than"]]
-    curves = {m: noise_curve(results, m, stream) for m in names}
-    if missing := {m for m, curve in curves.items() if curve is None}:
-        return Finding(ABSENT, f"no flatness probe of {_names(missing)}")
-    widths = {m: flat_range(*curve, claim["loss"]) for m, curve in curves.items()}
-    numbers = ", ".join(f"{method_name(m)} [0, {w:g}]" for m, w in widths.items())
-    wins = all(widths[claim["method"]] > widths[m] for m in claim["than"])
-    return Finding(HOLDS if wins else FAILS, f"flat ranges: {numbers}")
-
-
-@kind
-def shape(claim: Claim, stream: str, results: Results) -> Finding:
-    rows = results.frame[results.frame.stream == stream]
-    known = rows[["rows", "features", "classes"]].dropna()
-    if known.empty:
-        return Finding(ABSENT, "the shape of the data was not logged" if len(rows) else "no run")
-    ours = known.iloc[0].astype(int).tolist()
-    numbers = "here {:,} x {}, {} classes; paper {:,} x {}, {} classes"
-    verdict = HOLDS if ours == list(claim["size"]) else FAILS
-    return Finding(verdict, numbers.format(*ours, *claim["size"]))
-
-
-def noise_curve(results: Results, variant: str, stream: str, curve: str = "flatness_one_sided"):
-    """(b, mean accuracy over seeds) of the flatness probe; None where it was not run."""
-    points = results.probed(variant, stream, curve)
-    if points.empty:
-        return None
-    texts = [text for text in results.all_of(variant, stream).bounds if text]
-    bounds = ast.literal_eval(texts[0]) if texts else []
-    if len(bounds) != points.shape[1]:
-        return None
-    return np.array(bounds), points.mean().to_numpy()
-
-
-def flat_range(b: np.ndarray, accuracy: np.ndarray, loss: float) -> float:
-    """The largest b up to which the loss against b = 0 never exceeds `loss`."""
-    beyond = np.flatnonzero(accuracy[0] - accuracy > loss + 1e-12)
-    return float(b[beyond[0] - 1] if len(beyond) else b[-1])
-
-
-def spread(values) -> str:
-    """mean ± std (n), ddof=1; one run has no std."""
+def _spread(values: pd.Series) -> str:
+    """mean ± std (n), with ddof=1; one run has no std."""
     std = f" ± {values.std(ddof=1):.3f}" if len(values) > 1 else ""
     return f"{values.mean():.3f}{std} ({len(values)})"
-
-
-def told(gap: Difference) -> str:
-    return f"{gap.mean:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}] (n={gap.n})"
-
-
-def _noise(claim, stream, results, holds: Callable[[np.ndarray, np.ndarray], bool]) -> Finding:
-    numbers, verdicts = [], []
-    for m in claim["methods"]:
-        if (curve := noise_curve(results, m, stream)) is None:
-            return Finding(ABSENT, f"no flatness probe of {method_name(m)}")
-        b, accuracy = curve
-        numbers.append(
-            f"{method_name(m)} "
-            + ", ".join(f"{x:g}: {a:.3f}" for x, a in zip(b, accuracy, strict=True))
-        )
-        verdicts.append(bool(holds(b, np.round(accuracy[0] - accuracy, 12))))
-    return Finding(HOLDS if all(verdicts) else FAILS, "; ".join(numbers))
-
-
-def _gap(results: Results, stream: str, metric: str, a: str, b: str) -> Difference | None:
-    return paired(results.runs(a, stream, metric), results.runs(b, stream, metric))
-
-
-def _absent(names: Iterable[str], claim: Claim, stream: str, results: Results) -> Finding:
-    gone = {m for m in names if results.runs(m, stream, claim["metric"]).empty}
-    return Finding(ABSENT, f"no run of {_names(gone)}" if gone else "no common seed")
-
-
-def _names(methods: Iterable[str]) -> str:
-    return ", ".join(method_name(m) for m in sorted(methods))
-
-
-def _pair(a: str, b: str) -> str:
-    return f"{method_name(a)} − {method_name(b)}"
-
-
-def _list(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)

@@ -1,4 +1,4 @@
-"""What eight datasets and five seeds can carry: paired intervals, interquartile means, ranks."""
+"""Statistics for eight datasets and five seeds: paired intervals, interquartile means, ranks."""
 
 import functools
 from collections.abc import Mapping
@@ -8,79 +8,85 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-RESAMPLES = 10_000
+DRAWS = 10_000  # of the bootstrap of a mean
+DRAWS_OF_IQM = 2_000
 LEVEL = 0.95
-SEED = 2022  # the bootstrap's own generator: the same runs give the same interval, always
+SEED = 2022  # of the bootstrap's own generator: the same runs always give the same interval
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Mean of a - b over the seeds both have, with a percentile bootstrap interval."""
-
-    mean: float
+class Interval:
     low: float
     high: float
+
+
+NO_INTERVAL = Interval(float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean of n values with its percentile bootstrap interval."""
+
+    mean: float
+    interval: Interval
     n: int
 
-    def above_zero(self) -> bool:
-        return self.low > 0
 
-
-def paired(a: pd.Series, b: pd.Series) -> Difference | None:
-    """a and b: seed -> value. None without a common seed; one seed gives no interval."""
+def paired(a: pd.Series, b: pd.Series) -> Estimate | None:
+    """a - b over the seeds that both have (a, b: seed -> value); None if there are none."""
     seeds = a.index.intersection(b.index)
     if not len(seeds):
         return None
     gaps = (a[seeds] - b[seeds]).to_numpy(float)
-    low, high = bootstrap(gaps)
-    return Difference(float(gaps.mean()), low, high, len(gaps))
+    return Estimate(float(gaps.mean()), bootstrap(gaps), len(gaps))
 
 
-def bootstrap(values: np.ndarray) -> tuple[float, float]:
-    """Percentile interval of the mean; (nan, nan) for fewer than two values."""
+def bootstrap(values: np.ndarray) -> Interval:
+    """The percentile interval of the mean; NaN for fewer than two values."""
     if len(values) < 2:
-        return float("nan"), float("nan")
-    draws = np.random.default_rng(SEED).integers(len(values), size=(RESAMPLES, len(values)))
+        return NO_INTERVAL
+    drawn = np.random.default_rng(SEED).integers(len(values), size=(DRAWS, len(values)))
     # Rounding keeps equal differences equal: (.9 - .8) and (.8 - .7) differ in the last bit.
-    means = np.round(values[draws].mean(1), 12)
-    return _interval(means)
+    return _interval(np.round(values[drawn].mean(1), 12))
 
 
-def interquartile_mean(scores: Mapping[str, np.ndarray]) -> Difference:
+def interquartile_mean(scores: Mapping[str, np.ndarray]) -> Estimate:
     """Mean of the middle half of all runs of all datasets; seeds are redrawn within a dataset.
 
     Agarwal et al., Deep RL at the edge of the statistical precipice, NeurIPS 2021.
     """
     rng = np.random.default_rng(SEED)
-    parts = [
-        values[rng.integers(len(values), size=(2000, len(values)))] for values in scores.values()
+    redrawn = [
+        values[rng.integers(len(values), size=(DRAWS_OF_IQM, len(values)))]
+        for values in scores.values()
     ]
-    redrawn = np.concatenate(parts, axis=1)  # [draws, runs]
+    runs = np.concatenate(redrawn, axis=1)  # [draws, runs]
+    means = stats.trim_mean(runs, 0.25, axis=1)
     pooled = np.concatenate(list(scores.values()))
-    middle = stats.trim_mean(redrawn, 0.25, axis=1)
-    return Difference(float(stats.trim_mean(pooled, 0.25)), *_interval(middle), len(pooled))
+    return Estimate(float(stats.trim_mean(pooled, 0.25)), _interval(means), len(pooled))
 
 
 def mean_ranks(means: pd.DataFrame) -> pd.Series:
-    """means: a row a dataset, a column a method. Rank 1 is the best; ties share theirs."""
+    """means: one row per dataset, one column per method. Rank 1 is the best; ties share a rank."""
     return means.rank(axis=1, ascending=False).mean()
 
 
 @functools.cache
 def critical_difference(methods: int, datasets: int) -> float:
-    """Nemenyi: mean ranks closer than this are not told apart at .05 (Demsar 2006)."""
+    """Nemenyi: mean ranks closer than this cannot be told apart at .05 (Demsar 2006)."""
     q = stats.studentized_range.ppf(LEVEL, methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(methods * (methods + 1) / (6 * datasets)))
 
 
 def friedman(means: pd.DataFrame) -> float:
-    """p of 'all methods rank alike'; NaN below three methods or two datasets."""
+    """p of 'all methods rank alike'; NaN for fewer than three methods or two datasets."""
     if means.shape[1] < 3 or means.shape[0] < 2:
         return float("nan")
     return float(stats.friedmanchisquare(*(means[m] for m in means)).pvalue)
 
 
 def power_note(methods: int, datasets: int) -> str:
+    """What mean ranks over so few datasets can show."""
     distance, widest = critical_difference(methods, datasets), methods - 1
     return (
         f"{datasets} datasets, {methods} methods: the Nemenyi distance is {distance:.2f} ranks, "
@@ -89,6 +95,6 @@ def power_note(methods: int, datasets: int) -> str:
     )
 
 
-def _interval(values: np.ndarray) -> tuple[float, float]:
+def _interval(values: np.ndarray) -> Interval:
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    return Interval(float(low), float(high))

@@ -1,1 +1,1 @@
-"""Tables, figures and the page."""
+"""What the report writes: tables, figures and one HTML page."""

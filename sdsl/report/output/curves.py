@@ -1,122 +1,136 @@
-"""Figures against time and noise: Acc_t, memorisation, pseudo-labels, flatness."""
+"""Figures of curves: accuracy over time, memorisation, pseudo-labels, accuracy under noise."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sdsl.report.claims.checks import noise_curve
-from sdsl.report.output import plotting
-from sdsl.report.output.plotting import absent, band, footnote, grid, legend, seeds
-from sdsl.report.runs.names import dataset_name
-from sdsl.report.runs.names import methods_in_order as ordered
+from sdsl.core import metrics
+from sdsl.report.claims.noise_checks import ONE_SIDED, SYMMETRIC, noise_curve
+from sdsl.report.output.plotting import band, footnote, grid, grid_of, legend, not_run, plain, seeds
+from sdsl.report.runs.names import READ_LABELS, dataset_name, methods_in_order
 from sdsl.report.runs.results import Results
 
-# R [n, T, T] -> [n, T]
-STEP, RUNNING, PAST, LAST = "step", "running", "past", "last"
-READ: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    STEP: lambda R: np.diagonal(R, axis1=1, axis2=2),
-    RUNNING: lambda R: np.cumsum(READ[STEP](R), axis=1) / np.arange(1, R.shape[1] + 1),
-    PAST: lambda R: np.stack([np.nanmean(R[:, t, : t + 1], axis=1) for t in range(R.shape[1])], 1),
-    LAST: lambda R: R[:, -1],
-}
-AXIS = {
-    STEP: ("segment $t$", "$R_{t,t}$"),
-    RUNNING: ("segment $t$", "$Acc_t$ so far"),
-    PAST: ("segment $t$", "mean of $R_{t,1..t}$"),
-    LAST: ("test segment $j$", "$R_{T,j}$"),
-}
-MEAN = "Mean over {}, band ± std (ddof = 1)."
+NOISE = {ONE_SIDED: "U[0, b]", SYMMETRIC: "U[−b, b]"}
 
 
-def over_time(results: Results, methods: Sequence[str], read: str, streams=None) -> Figure:
-    """One panel a dataset: the eight in two columns, or those given."""
-    streams = list(streams or results.expected())
-    figure, axes = grid(-(-len(streams) // 2), min(2, len(streams)))
-    shown = [_panel(ax, results, s, methods, read) for ax, s in zip(axes, streams, strict=False)]
-    for ax in axes[len(streams) :]:
-        ax.set_axis_off()
-    return _finish(figure, results, streams, methods, shown)
+@dataclass(frozen=True)
+class Curve:
+    """A curve that R gives, and the labels of its axes."""
+
+    of: Callable[[np.ndarray], np.ndarray]  # R [n, T, T] -> [n, T]
+    x: str
+    y: str
+
+
+ONLINE = Curve(metrics.online, "segment $t$", "$R_{t,t}$")
+ONLINE_MEAN = Curve(metrics.online_mean, "segment $t$", "$Acc_t$ so far")
+PAST_MEAN = Curve(metrics.past_mean, "segment $t$", "mean of $R_{t,1..t}$")
+FINAL = Curve(metrics.final, "test segment $j$", "$R_{T,j}$")
+
+
+def over_time(
+    results: Results, methods: Sequence[str], curve: Curve, streams: Sequence[str] | None = None
+) -> Figure:
+    """One panel per dataset, in two columns: the paper's datasets, or those given."""
+    streams = streams or results.expected_datasets()
+    panels = grid_of(len(streams))
+    drawn = set()
+    for axes, stream in zip(panels.axes, streams, strict=True):
+        drawn |= _panel(axes, results, stream, methods, curve)
+    return _finish(panels.figure, results, streams, methods, drawn)
 
 
 def ablation(results: Results, methods: Sequence[str], stream: str = "satimage") -> Figure:
-    """The paper's pairs: classification (R[t,t]) and memorisation (R[T,j]) on one dataset."""
-    figure, axes = grid(1, 2, sharey=True)
-    shown = [
-        _panel(ax, results, stream, methods, read)
-        for ax, read in zip(axes, (STEP, LAST), strict=True)
-    ]
-    axes[1].set_ylabel("")
-    axes[0].set_title(f"{dataset_name(stream)}: classification")
-    axes[1].set_title(f"{dataset_name(stream)}: memorisation")
-    axes[0].set_ylabel("accuracy")
-    axes[0].set_xlabel(AXIS[STEP][0] + ", $R_{t,t}$")
-    axes[1].set_xlabel(AXIS[LAST][0] + ", $R_{T,j}$")
-    return _finish(figure, results, [stream], methods, shown)
+    """As in the paper, on one dataset: classification (R[t,t]) and memorisation (R[T,j])."""
+    panels = grid(1, 2, sharey=True)
+    classification, memorisation = panels.axes
+    drawn = _panel(classification, results, stream, methods, ONLINE)
+    drawn |= _panel(memorisation, results, stream, methods, FINAL)
+    classification.set_title(f"{dataset_name(stream)}: classification")
+    classification.set_xlabel(f"{ONLINE.x}, {ONLINE.y}")
+    classification.set_ylabel("accuracy")
+    memorisation.set_title(f"{dataset_name(stream)}: memorisation")
+    memorisation.set_xlabel(f"{FINAL.x}, {FINAL.y}")
+    memorisation.set_ylabel("")
+    return _finish(panels.figure, results, [stream], methods, drawn)
 
 
 def pseudo_labels(results: Results) -> Figure:
-    """Accuracy of the pseudo-labels themselves, which no method ever sees."""
-    methods = [m for m in ordered(results.variants()) if m not in ("jt", "oracle_labels")]
-    streams = results.expected()
-    figure, axes = grid(-(-len(streams) // 2), min(2, len(streams)))
-    for ax in axes[len(streams) :]:
-        ax.set_axis_off()
-    shown: list[set[str]] = []
-    for ax, stream in zip(axes, streams, strict=False):
-        drawn = set()
+    """How many of the pseudo-labels are right, which no method gets to see."""
+    methods = [m for m in methods_in_order(results.variants()) if m not in READ_LABELS]
+    streams = results.expected_datasets()
+    panels = grid_of(len(streams))
+    drawn = set()
+    for axes, stream in zip(panels.axes, streams, strict=True):
+        here = set()
         for method in methods:
-            points = results.probed(method, stream, "pseudo_label_acc")
+            points = results.curve(method, stream, "pseudo_label_acc")
             if len(points):
-                band(ax, np.arange(1, points.shape[1] + 1), points.to_numpy(), method)
-                drawn.add(method)
-        _dress(ax, stream, drawn, "segment $t$", "pseudo-label acc.")
-        shown.append(drawn)
-    return _finish(figure, results, streams, methods, shown)
+                band(axes, np.arange(1, points.shape[1] + 1), points.to_numpy(), method)
+                here.add(method)
+        _label(axes, stream, bool(here), "segment $t$", "pseudo-label acc.")
+        drawn |= here
+    return _finish(panels.figure, results, streams, methods, drawn)
 
 
-def flatness(results: Results, streams=("ug_2c_5d", "satimage")) -> Figure:
-    """Acc_T of the final model under noise on every parameter; the paper's is the one-sided."""
-    figure, axes = grid(2, len(streams), sharex=True, sharey="col")
-    methods = ordered(results.variants())
-    shown = []
-    kinds = {"flatness_one_sided": "U[0, b]", "flatness_symmetric": "U[−b, b]"}
-    panels = [(kind, stream) for kind in kinds for stream in streams]
-    for ax, (kind, stream) in zip(axes, panels, strict=True):
-        drawn = set()
+def flatness(results: Results, streams: Sequence[str]) -> Figure:
+    """Acc_T of the final model under noise on every parameter; the paper's noise is one-sided."""
+    panels = grid(2, len(streams), sharex=True, sharey="col")
+    methods = methods_in_order(results.variants())
+    pairs = [(noise, stream) for noise in NOISE for stream in streams]
+    drawn = set()
+    for axes, (noise, stream) in zip(panels.axes, pairs, strict=True):
+        here = set()
         for method in methods:
-            if curve := noise_curve(results, method, stream, kind):
-                band(ax, curve[0], results.probed(method, stream, kind).to_numpy(), method)
-                drawn.add(method)
-        _dress(ax, stream, drawn, "noise bound $b$", "$Acc_T$")
-        ax.set_title(f"{dataset_name(stream)}, {kinds[kind]}")
-        shown.append(drawn)
-    return _finish(figure, results, streams, methods, shown)
+            if curve := noise_curve(results, method, stream, noise):
+                by_seed = results.curve(method, stream, noise).to_numpy()
+                band(axes, curve.bounds, by_seed, method)
+                here.add(method)
+        _label(axes, stream, bool(here), "noise bound $b$", "$Acc_T$")
+        axes.set_title(f"{dataset_name(stream)}, {NOISE[noise]}")
+        drawn |= here
+    return _finish(panels.figure, results, streams, methods, drawn)
 
 
-def _panel(ax, results: Results, stream: str, methods: Sequence[str], read: str) -> set[str]:
+def _panel(
+    axes: Axes, results: Results, stream: str, methods: Sequence[str], curve: Curve
+) -> set[str]:
+    """Draws a dataset; returns the methods that were run on it."""
     drawn = set()
     for method in methods:
-        if (R := results.matrices(method, stream)) is not None:
-            Y = READ[read](R)
-            band(ax, np.arange(1, Y.shape[1] + 1), Y, method)
+        R = results.matrices(method, stream)
+        if R is not None:
+            Y = curve.of(R)  # [n, T]
+            band(axes, np.arange(1, Y.shape[1] + 1), Y, method)
             drawn.add(method)
-    _dress(ax, stream, drawn, *AXIS[read])
+    _label(axes, stream, bool(drawn), curve.x, curve.y)
     return drawn
 
 
-def _dress(ax, stream: str, drawn: set[str], x: str, y: str) -> None:
-    ax.set_title(plotting.plain(dataset_name(stream)))
-    if not drawn:
-        return absent(ax)
-    first_column = ax.get_subplotspec().is_first_col()
-    ax.set_ylabel(y if first_column else "")
-    ax.set_xlabel(x if ax.get_subplotspec().is_last_row() else "")
-    ax.grid(axis="y", lw=0.3, alpha=0.4)
-    ax.set_ylim(top=min(1.01, ax.get_ylim()[1]))
+def _label(axes: Axes, stream: str, ran: bool, x: str, y: str) -> None:
+    axes.set_title(plain(dataset_name(stream)))
+    if not ran:
+        not_run(axes)
+        return
+    place = axes.get_subplotspec()
+    if place is not None:
+        axes.set_ylabel(y if place.is_first_col() else "")
+        axes.set_xlabel(x if place.is_last_row() else "")
+    axes.grid(axis="y", lw=0.3, alpha=0.4)
+    axes.set_ylim(top=min(1.01, axes.get_ylim()[1]))
 
 
-def _finish(figure: Figure, results, streams, methods, shown: list[set[str]]) -> Figure:
-    legend(figure, [m for m in methods if any(m in drawn for drawn in shown)])
-    footnote(figure, results, streams, MEAN.format(seeds(results)))
+def _finish(
+    figure: Figure,
+    results: Results,
+    streams: Sequence[str],
+    methods: Sequence[str],
+    drawn: set[str],
+) -> Figure:
+    legend(figure, [method for method in methods if method in drawn])
+    what = f"Mean over {seeds(results)}, band ± std (ddof = 1)."
+    footnote(figure, results, streams, what)
     return figure

@@ -1,22 +1,22 @@
-// Sort by a click on a head; hide methods and datasets everywhere at once; pick verdicts.
+// Sorts a table by a click on a heading; hides methods and datasets on the whole page; filters verdicts.
 "use strict";
 
-const chosen = { m: new Set(), d: new Set() }; // what is hidden
-const verdict = {}; // setting -> the one shown
+const hidden = { m: new Set(), d: new Set() }; // numbers of methods and of datasets
+const shownVerdict = {}; // by setting; "" shows all
 
 function restyle() {
   const rules = [];
-  for (const [kind, hidden] of Object.entries(chosen))
-    for (const number of hidden) rules.push(`main [data-${kind}="${number}"]{display:none!important}`);
-  for (const [setting, only] of Object.entries(verdict))
+  for (const [kind, numbers] of Object.entries(hidden))
+    for (const number of numbers) rules.push(`main [data-${kind}="${number}"]{display:none!important}`);
+  for (const [setting, only] of Object.entries(shownVerdict))
     if (only !== "") rules.push(`#claims-${setting} tbody tr:not([data-w="${only}"]){display:none}`);
   document.getElementById("hidden").textContent = rules.join("\n");
 }
 
 for (const box of document.querySelectorAll("input[data-filter]")) {
-  box.checked = true; // a reload starts afresh
+  box.checked = true; // a browser may keep the boxes over a reload
   box.addEventListener("change", () => {
-    chosen[box.dataset.filter][box.checked ? "delete" : "add"](box.value);
+    hidden[box.dataset.filter][box.checked ? "delete" : "add"](box.value);
     restyle();
   });
 }
@@ -26,13 +26,13 @@ for (const button of document.querySelectorAll("[data-all], [data-none]"))
     const kind = button.dataset.all || button.dataset.none;
     for (const box of document.querySelectorAll(`input[data-filter="${kind}"]`)) {
       box.checked = Boolean(button.dataset.all);
-      chosen[kind][box.checked ? "delete" : "add"](box.value);
+      hidden[kind][box.checked ? "delete" : "add"](box.value);
     }
     restyle();
   });
 
 function show(setting, only) {
-  verdict[setting] = only;
+  shownVerdict[setting] = only;
   document.querySelector(`select[data-verdicts="${setting}"]`).value = only;
   restyle();
 }
@@ -57,7 +57,7 @@ function sort(head) {
   const table = head.closest("table"), body = table.tBodies[0];
   const column = head.cellIndex;
   const was = head.getAttribute("aria-sort");
-  // Numbers open with the best, words with A.
+  // Numbers start with the highest, words with A.
   const rows = [...body.rows];
   const numeric = rows.some((row) => row.cells[column].dataset.v) && column > 0;
   const way = was ? (was === "ascending" ? "descending" : "ascending") : numeric ? "descending" : "ascending";

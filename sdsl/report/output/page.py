@@ -1,113 +1,171 @@
-"""One self-contained index.html: verdicts, tables, figures and where every number comes from."""
+"""One self-contained index.html: verdicts, tables, figures, and where every number comes from."""
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from sdsl.report.claims import comparisons as facts
-from sdsl.report.claims import statistics, verdicts
-from sdsl.report.claims.checks import VERDICTS
+from sdsl.report.claims import comparisons, statistics, verdicts
+from sdsl.report.claims.claim import VERDICTS
 from sdsl.report.output import tables
 from sdsl.report.output.figures import Picture
+from sdsl.report.output.looks import INK, look
 from sdsl.report.runs.names import (
-    BOUND,
-    INK,
+    DATASETS,
     METRICS,
-    PAPER,
+    PAPER_METHODS,
+    Setting,
     dataset_name,
     datasets_in_order,
-    look,
     method_name,
     methods_in_order,
 )
 from sdsl.report.runs.results import Results
 
 HERE = Path(__file__).parent
-DIM = "#666666"  # matplotlib's 0.4, the colour of footnotes
+FOOTNOTE_GREY = "#666666"  # matplotlib's 0.4
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The verdicts of a setting, counted: all of them, and those on original data."""
+
+    setting: Setting
+    verdicts: Sequence[verdicts.Verdict]
+    counts: Mapping[str, int]
+    on_originals: Mapping[str, int]
+    undecided: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as the template draws it."""
+
+    id: str
+    title: str
+    streams: Sequence[str]
+    rows: Mapping[str, Mapping[str, pd.Series]]  # method -> stream -> cell
+    bounds: Mapping[str, float]
+    standing: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The statistics of a metric in a setting."""
+
+    id: str
+    title: str
+    differences: Sequence[Mapping[str, Any]]
+    iqm: Sequence[Mapping[str, Any]]
+    ranks: Mapping[str, float]
+    note: str
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """A picture with its SVG made ready for the page."""
+
+    picture: Picture
+    svg: Markup
 
 
 def render(
     results: Results,
-    settings: Mapping[str, Results],
-    judged: Mapping[str, list[verdicts.Verdict]],
-    cells: Mapping[tuple[str, str], pd.DataFrame],
+    settings: Mapping[Setting, Results],
+    judged: Mapping[Setting, Sequence[verdicts.Verdict]],
+    made: Sequence[tables.Table],
     pictures: Sequence[Picture],
 ) -> str:
-    """All text goes through Jinja's escaping; only our own CSS, JS and SVG are trusted."""
-    methods = methods_in_order(results.variants() | set(PAPER) - {BOUND})
-    streams = datasets_in_order(results.streams() | set(verdicts.book()["datasets"]))
+    """Jinja escapes all text; only our own CSS, JS and SVG are trusted."""
+    methods = methods_in_order(results.variants() | set(PAPER_METHODS))
+    streams = datasets_in_order(results.streams() | set(DATASETS))
     numbers = {method: number for number, method in enumerate(methods)}
-    environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters |= {
-        "method": method_name,
-        "dataset": dataset_name,
-        "own": tables.own,
-        "printed": tables.printed,
-        "swaps": tables.swaps,
-        "bound": tables.bound_text,
-        "day": lambda ms: datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M"),
-    }
-    return environment.get_template("page.html").render(
+    return _template().render(
         css=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         js=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        settings=verdicts.SETTINGS,
-        judged=judged,
-        counts={setting: verdicts.counts(found) for setting, found in judged.items()},
-        original={s: _on_originals(found) for s, found in judged.items()},
-        VERDICTS=VERDICTS,
+        overviews=[_overview(setting, found) for setting, found in judged.items()],
+        verdict_numbers={verdict: number for number, verdict in enumerate(VERDICTS)},
         rules=verdicts.RULES,
         methods=numbers,
-        colours={m: "currentColor" if look(m).colour == INK else look(m).colour for m in methods},
+        colours={method: _colour(method) for method in methods},
         streams={stream: number for number, stream in enumerate(streams)},
-        grids=[_grid(key, table) for key, table in cells.items()],
+        grids=[_grid(table) for table in made],
         legend=tables.LEGEND,
-        pictures=[(p, Markup(inline(p.svg, p.name, numbers))) for p in pictures],
-        facts=[_facts(s, r, metric) for s, r in settings.items() for metric in METRICS],
+        figures=[Inlined(p, Markup(inline(p.svg, p.name, numbers))) for p in pictures],
+        comparisons=[
+            _comparison(setting, runs, metric)
+            for setting, runs in settings.items()
+            for metric in METRICS
+        ],
         runs=results.frame.reset_index().to_dict("records"),
         data=_data(results),
         notes=results.notes,
     )
 
 
-def _on_originals(found: Sequence[verdicts.Verdict]) -> dict[str, int]:
-    return verdicts.counts([v for v in found if v.standing == "original"])
-
-
-def _grid(key: tuple[str, str], table: pd.DataFrame) -> dict[str, Any]:
-    """A table as rows of cells; what has no run at all in a column keeps its gap."""
-    setting, metric = key
-    rows = {m: part.set_index("dataset") for m, part in table.groupby("method", sort=False)}
-    first = table.drop_duplicates("dataset").set_index("dataset")
-    return {
-        "id": f"{metric}-{setting}",
-        "title": tables.title(metric, verdicts.SETTINGS[setting]),
-        "streams": list(table.dataset.unique()),
-        "rows": {m: {s: part.loc[s] for s in part.index} for m, part in rows.items()},
-        "bounds": first.static_bound.to_dict(),
-        "standing": first.standing.to_dict(),
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {
+        "method": method_name,
+        "dataset": dataset_name,
+        "measured": tables.measured,
+        "papers_number": tables.papers_number,
+        "swap_count": tables.swap_count,
+        "bound": tables.bound_text,
+        "minute": lambda ms: datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M"),
     }
+    return environment.get_template("page.html")
 
 
-def _facts(setting: str, results: Results, metric: str) -> dict[str, Any]:
-    methods = [m for m in PAPER if m in results.variants()]
-    means = facts.means(results, metric, methods)
+def _colour(method: str) -> str:
+    colour = look(method).colour
+    return "currentColor" if colour == INK else colour
+
+
+def _overview(setting: Setting, found: Sequence[verdicts.Verdict]) -> Overview:
+    return Overview(
+        setting,
+        found,
+        counts=verdicts.counts(found),
+        on_originals=verdicts.counts([v for v in found if v.standing == "original"]),
+        undecided=sum(v.undecided for v in found),
+    )
+
+
+def _grid(table: tables.Table) -> Grid:
+    cells = table.cells
+    by_dataset = tables.by_dataset(cells)
+    by_method = {m: part.set_index("dataset") for m, part in cells.groupby("method", sort=False)}
+    return Grid(
+        id=f"{table.metric}-{table.setting.id}",
+        title=table.title,
+        streams=list(cells.dataset.unique()),
+        rows={m: {s: row.loc[s] for s in row.index} for m, row in by_method.items()},
+        bounds=by_dataset.static_bound.to_dict(),
+        standing=by_dataset.standing.to_dict(),
+    )
+
+
+def _comparison(setting: Setting, results: Results, metric: str) -> Comparison:
+    methods = comparisons.paper_methods_run(results)
+    means = comparisons.means(results, metric, methods)
     enough = len(methods) > 1 and len(means) > 1
-    return {
-        "id": f"{metric}-{setting}",
-        "title": f"{METRICS[metric]}, {verdicts.SETTINGS[setting].partition(':')[0].lower()}",
-        "differences": facts.differences(results, metric).to_dict("records"),
-        "iqm": facts.interquartile(results, metric).to_dict("records"),
-        "ranks": statistics.mean_ranks(means).sort_values().to_dict() if enough else {},
-        "note": statistics.power_note(len(methods), len(means)) if enough else "",
-    }
+    return Comparison(
+        id=f"{metric}-{setting.id}",
+        title=f"{METRICS[metric]}, {setting.name.lower()}",
+        differences=comparisons.differences(results, metric).to_dict("records"),
+        iqm=comparisons.interquartile(results, metric).to_dict("records"),
+        ranks=statistics.mean_ranks(means).sort_values().to_dict() if enough else {},
+        note=statistics.power_note(len(methods), len(means)) if enough else "",
+    )
 
 
 def _data(results: Results) -> list[dict[str, Any]]:
@@ -117,17 +175,17 @@ def _data(results: Results) -> list[dict[str, Any]]:
 
 
 def inline(svg: str, name: str, numbers: Mapping[str, int]) -> str:
-    """A matplotlib SVG for this page: ids of its own, marks that know their method, both themes."""
+    """A matplotlib SVG for this page: ids of its own, marks with their method, both themes."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'id="method-([0-9a-f]*)-\d+"', lambda m: _mark(m[1], numbers), svg)
+    svg = re.sub(r'id="method-([0-9a-f]*)-\d+"', lambda m: _data_m(m[1], numbers), svg)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\1{name}-", svg)
-    svg = svg.replace(INK, "currentColor").replace(DIM, "var(--dim)")
+    svg = svg.replace(INK, "currentColor").replace(FOOTNOTE_GREY, "var(--dim)")
     svg = svg.replace("fill: #ffffff", "fill: none")
     # The drawing fills the width that the page gives it.
     svg = re.sub(r'(<svg [^>]*?)width="[^"]*"', r"\1", svg, count=1)
     return re.sub(r'(<svg [^>]*?)height="[^"]*"', r"\1", svg, count=1)
 
 
-def _mark(code: str, numbers: Mapping[str, int]) -> str:
-    return f'data-m="{numbers.get(bytes.fromhex(code).decode(), -1)}"'
+def _data_m(method_in_hex: str, numbers: Mapping[str, int]) -> str:
+    return f'data-m="{numbers.get(bytes.fromhex(method_in_hex).decode(), -1)}"'

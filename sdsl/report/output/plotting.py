@@ -1,13 +1,14 @@
-"""How every figure looks: column width, one look a method, a footnote on the data, SVG and PDF."""
+"""What all figures share: size and style, one look per method, footnotes, saving as SVG and PDF."""
 
-import functools
 import io
 import itertools
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context, rcParamsDefault
@@ -15,10 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sdsl.report.runs.names import INK, dataset_name, look, method_name
+from sdsl.report.output.looks import INK, look
+from sdsl.report.runs.names import CALIBRATED, dataset_name, method_name
 from sdsl.report.runs.results import Results
 
-T = TypeVar("T")
 COLUMN = 3.35  # inches: one column of a two-column paper
 STYLE = {
     "font.size": 6.5,
@@ -47,53 +48,73 @@ STYLE = {
 }
 
 
-def grid(rows: int, columns: int, width: float = COLUMN, height: float = 1.15, **options):
-    """(figure, flat list of axes)."""
+@dataclass(frozen=True)
+class Grid:
+    """A figure with panels, row by row."""
+
+    figure: Figure
+    axes: list[Axes]  # one per panel
+    empty: list[Axes]  # of the last row, where the panels do not fill it
+
+
+def grid(
+    rows: int, columns: int, width: float = COLUMN, height: float = 1.15, **options: Any
+) -> Grid:
+    """`height` is that of one row; `options` go to Figure.subplots."""
     figure = Figure(figsize=(width, rows * height + 0.75), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, wspace=0.03, hspace=0.04)
-    return figure, list(figure.subplots(rows, columns, squeeze=False, **options).flat)
+    layout: Any = figure.get_layout_engine()
+    layout.set(w_pad=0.02, h_pad=0.03, wspace=0.03, hspace=0.04)
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    return Grid(figure, list(axes.flat), [])
 
 
-def styled(draw: Callable[..., T]) -> Callable[..., T]:
-    """Drawn and saved under STYLE, whatever the reader's matplotlibrc says."""
-
-    @functools.wraps(draw)
-    def under_style(*args, **kwargs) -> T:
-        with rc_context({**rcParamsDefault, **STYLE, "backend": "agg"}):
-            return draw(*args, **kwargs)
-
-    return under_style
+def grid_of(panels: int, columns: int = 2, height: float = 1.15, **options: Any) -> Grid:
+    """Room for so many panels in rows of `columns`."""
+    columns = min(columns, panels)
+    made = grid(-(-panels // columns), columns, height=height, **options)
+    for axes in made.axes[panels:]:
+        axes.set_axis_off()
+    return Grid(made.figure, made.axes[:panels], made.axes[panels:])
 
 
-def gid(method: str) -> str:
+def style() -> AbstractContextManager[None]:
+    """Figures are drawn and saved inside it, whatever the reader's matplotlibrc says."""
+    settings: dict[Any, Any] = {**rcParamsDefault, **STYLE, "backend": "agg"}
+    return rc_context(settings)
+
+
+def mark(method: str) -> str:
     """An SVG id that the page turns back into the method's name."""
     return f"method-{method.encode().hex()}"
 
 
 def band(axes: Axes, x: np.ndarray, Y: np.ndarray, method: str) -> None:
-    """Mean of Y [n, points] with ± std (ddof=1) shaded; one run has no band."""
-    own, mean = look(method), np.nanmean(Y, axis=0)
-    (line,) = axes.plot(x, mean, own.dash, color=own.colour, zorder=3 if method == "ours" else 2)
-    line.set_gid(gid(method))
+    """Mean of Y [n, points] with ± std (ddof=1) shaded; a single run has no band."""
+    drawn, mean = look(method), np.nanmean(Y, axis=0)
+    height = 3 if method == "ours" else 2  # above the other lines
+    (line,) = axes.plot(x, mean, drawn.dash, color=drawn.colour, zorder=height)
+    line.set_gid(mark(method))
     if len(Y) > 1:
         std = np.nanstd(Y, axis=0, ddof=1)
-        shade = axes.fill_between(x, mean - std, mean + std, color=own.colour, alpha=0.16, lw=0)
-        shade.set_gid(gid(method))
+        shade = axes.fill_between(x, mean - std, mean + std, color=drawn.colour, alpha=0.16, lw=0)
+        shade.set_gid(mark(method))
 
 
-def absent(axes: Axes) -> None:
-    """A gap is shown as a gap."""
+def not_run(axes: Axes) -> None:
+    """An empty panel says why it is empty."""
     axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color="0.5")
     axes.set_xticks([])
     axes.set_yticks([])
 
 
 def legend(figure: Figure, methods: Sequence[str], columns: int = 4) -> None:
+    """One line per method, above the panels."""
     handles = []
     for method in methods:
-        own = look(method)
-        name = plain(shorten(method_name(method), 40))
-        handles.append(Line2D([], [], color=own.colour, ls=own.dash, label=name, gid=gid(method)))
+        drawn = look(method)
+        line = Line2D([], [], color=drawn.colour, ls=drawn.dash, label=label(method, 40))
+        line.set_gid(mark(method))
+        handles.append(line)
     figure.legend(
         handles=handles,
         loc="outside upper center",
@@ -105,15 +126,17 @@ def legend(figure: Figure, methods: Sequence[str], columns: int = 4) -> None:
 
 
 def footnote(figure: Figure, results: Results, streams: Iterable[str], what: str) -> None:
-    """What the marks are, how many seeds, and the standing of the data."""
-    ran = [s for s in streams if s in results.streams()]
-    standing: dict[str, list[str]] = {}
+    """What the figure shows, the setting if it is not the paper's, and what the data are."""
+    ran = [stream for stream in streams if stream in results.streams()]
+    datasets: dict[str, list[str]] = {}  # standing -> names
     for stream in ran:
-        standing.setdefault(results.standing(stream), []).append(dataset_name(stream))
-    all_eight = len(standing) == 1 and len(ran) > 2
-    data = "; ".join(f"{'all' if all_eight else ', '.join(n)} {s}" for s, n in standing.items())
-    prefixes = set(results.frame.prefix) if len(results.frame) else set()
-    setting = " Calibrated prefixes." if prefixes == {"calibrated"} else ""
+        datasets.setdefault(results.standing(stream), []).append(dataset_name(stream))
+    alike = len(datasets) == 1 and len(ran) > 2
+    data = "; ".join(
+        f"{'all' if alike else ', '.join(names)} {standing}" for standing, names in datasets.items()
+    )
+    calibrated = set(results.frame.prefix) == {CALIBRATED.id}
+    setting = f" {CALIBRATED.name}." if calibrated else ""
     text = f"{what}{setting} Data: {data or 'none'}."
     lines = textwrap.fill(text, int(figure.get_figwidth() * 26))
     figure.supxlabel(plain(lines), fontsize=4.8, color="0.4", x=0.01, ha="left")
@@ -121,33 +144,35 @@ def footnote(figure: Figure, results: Results, streams: Iterable[str], what: str
 
 def seeds(results: Results) -> str:
     """'5 seeds' or '2 to 5 seeds'."""
-    plain_runs = results.frame[results.frame.short == ""]
-    n = plain_runs.groupby(["variant", "stream"]).seed.nunique()
+    whole = results.frame[results.frame.short == ""]
+    n = whole.groupby(["variant", "stream"]).seed.nunique()
     if n.empty:
         return "no seeds"
     return f"{n.max()} seeds" if n.min() == n.max() else f"{n.min()} to {n.max()} seeds"
 
 
+def label(method: str, longest: int) -> str:
+    """The name of a method, cut where it is long."""
+    name = method_name(method)
+    return plain(name if len(name) <= longest else f"{name[: longest - 1]}…")
+
+
 def plain(text: str) -> str:
+    """Text without formulas."""
     return text.replace("$", r"\$")
 
 
-def shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-@styled
 def save(figure: Figure, folder: Path, name: str) -> str:
-    """Writes name.svg and name.pdf; hands back the SVG for the page."""
+    """Writes name.svg and name.pdf; returns the SVG for the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    figure.get_layout_engine().execute(figure)
-    figure.set_layout_engine("none")  # arranged once for both formats
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "sdsl.report"})
-    count = itertools.count()  # a method has several marks, an id only one
-    text = re.sub(
-        r'id="(method-[0-9a-f]*)"', lambda m: f'id="{m[1]}-{next(count)}"', out.getvalue()
-    )
-    (folder / f"{name}.svg").write_text(text, encoding="utf-8")
-    figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
-    return text
+    with style():
+        layout: Any = figure.get_layout_engine()
+        layout.execute(figure)
+        figure.set_layout_engine("none")  # arranged once, for both formats
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "sdsl.report"})
+        figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
+    count = itertools.count()  # a method has several marks, and every id must be different
+    svg = re.sub(r'id="(method-[0-9a-f]*)"', lambda m: f'id="{m[1]}-{next(count)}"', out.getvalue())
+    (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
+    return svg

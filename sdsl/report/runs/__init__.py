@@ -1,1 +1,1 @@
-"""Finished runs, read from a store or an exported folder, under the names that a reader knows."""
+"""Finished runs, read from a store or from an exported folder."""

@@ -1,4 +1,4 @@
-"""The paper's names, order and colours: a method looks the same in every table and figure."""
+"""The paper's names of datasets, methods, metrics and settings, and the order they are shown in."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ DATASETS = {
     "spam": "Spam",
     "twonorm": "Twonorm",
 }
-PAPER = {  # Table 2's rows
+PAPER_METHODS = {  # the rows of Table 2
     "st": "ST",
     "jt": "JT",
     "pl_conf": "PL_conf",
@@ -22,74 +22,62 @@ PAPER = {  # Table 2's rows
     "record": "Record",
     "ours": "Ours",
 }
-VARIANTS = {
+PAPER_VARIANTS = {
     "ours_record": "Ours_Record",
     "ours_pl": "Ours_PL",
     "ours_wo_ils": "Ours w/o ILS",
     "ours_wo_fr": "Ours w/o FR",
 }
-ALIASES = {  # the paper's variants as compositions, where conf/ has no method of that name
-    "ours (labeler=influence)": "ours_record",
-    "ours (labeler=confidence)": "ours_pl",
-    "ours (replay=retrain)": "ours_wo_fr",
-}
-BOUND = "static_bound"
-PRIVILEGED = ("jt", "oracle_labels", BOUND)  # they read labels: never "best"
+STATIC_BOUND = "static_bound"  # a measurement of the stream that runs as if it were a method
+READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND)  # these are never marked as best
 METRICS = {"acc_final": "Acc_T", "acc_online": "Acc_t"}
-
-INK = "#1b1b1f"  # the page turns this one colour into that of its text, so dark works
 
 
 @dataclass(frozen=True)
-class Look:
-    colour: str
-    dash: str = "-"
+class Setting:
+    """How much of each stream was run: a value of stream.prefix, and what it stands for."""
+
+    id: str
+    name: str
+    meaning: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}: {self.meaning}"
+
+    @property
+    def suffix(self) -> str:
+        """What the names of this setting's files end with."""
+        return "" if self == LITERAL else f"_{self.id}"
 
 
-# Okabe and Ito's colours, told apart by colour-blind eyes; a variant has a dash of its own too.
-LOOKS = {
-    "ours": Look("#D55E00"),
-    "jt": Look("#009E73"),
-    "st": Look(INK),
-    "pl_conf": Look("#E69F00"),
-    "dann": Look("#56B4E9"),
-    "eaml": Look("#CC79A7"),
-    "record": Look("#0072B2"),
-    "ours_record": Look("#0072B2", "--"),
-    "ours_pl": Look("#E69F00", "--"),
-    "ours_wo_ils": Look("#CC79A7", "--"),
-    "ours_wo_fr": Look("#56B4E9", "--"),
-    "scargc": Look("#0072B2", "-."),
-    "gst": Look("#E69F00", "-."),
-    "cotta": Look("#CC79A7", "-."),
-    "sar": Look("#56B4E9", "-."),
-    "oracle_labels": Look("#009E73", "-."),
-}
-OTHERS = ("#D55E00", "#0072B2", "#E69F00", "#CC79A7", "#009E73", "#56B4E9")
-
-
-def look(method: str) -> Look:
-    """A method the paper does not know is dotted, its colour drawn from its name."""
-    return LOOKS.get(method) or Look(OTHERS[sum(method.encode()) % len(OTHERS)], ":")
+LITERAL = Setting("literal", "Literal streams", "the paper's text to the letter")
+CALIBRATED = Setting(
+    "calibrated", "Calibrated prefixes", "T chosen after seeing the paper's ST and JT"
+)
+SETTINGS = (LITERAL, CALIBRATED)
 
 
 def method_name(method: str) -> str:
-    return {**PAPER, **VARIANTS, BOUND: "static bound"}.get(method, method)
+    """The paper's name of a method; other methods keep theirs."""
+    return {**PAPER_METHODS, **PAPER_VARIANTS, STATIC_BOUND: "static bound"}.get(method, method)
 
 
 def dataset_name(dataset: str) -> str:
+    """The paper's name of a dataset; other streams keep theirs."""
     return DATASETS.get(dataset, dataset)
 
 
-def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The known ones in their order, then the rest by name."""
-    names, known = set(names), list(known)
-    return [name for name in known if name in names] + sorted(names - set(known))
-
-
 def methods_in_order(names: Iterable[str]) -> list[str]:
-    return in_order(names, [*PAPER, *VARIANTS])
+    """The paper's methods in its order, then the rest by name."""
+    return _in_order(names, [*PAPER_METHODS, *PAPER_VARIANTS])
 
 
 def datasets_in_order(names: Iterable[str]) -> list[str]:
-    return in_order(names, DATASETS)
+    """The paper's datasets in its order, then the rest by name."""
+    return _in_order(names, [*DATASETS])
+
+
+def _in_order(names: Iterable[str], known: list[str]) -> list[str]:
+    given = set(names)
+    return [name for name in known if name in given] + sorted(given - set(known))

@@ -1,4 +1,4 @@
-"""Finished runs in memory: one row a run, R and curves by run id; which runs stand for a cell."""
+"""Finished runs in memory: a table with one row per run, and the R and curves of every run."""
 
 import functools
 from collections.abc import Mapping
@@ -7,77 +7,86 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from sdsl.report.runs.names import BOUND, DATASETS
+from sdsl.report.runs.names import DATASETS, LITERAL, SETTINGS, STATIC_BOUND, Setting
 
-# One cell of a table; the runs of its newest version of code and data count.
+# Columns that name a cell. Runs with equal values here are seeds of one cell of a table.
 CELL = ["variant", "stream", "prefix", "short", "probe"]
-WORDS = [  # the columns of runs.csv that are no numbers
+TEXT_COLUMNS = [  # every other column holds numbers
     *CELL,
     *("dataset", "method", "labeler", "replay", "group_key", "code_sha256", "git_sha", "dirty"),
     *("data_sha256", "data_source", "data_standing", "stream_sha256", "config_sha256", "bounds"),
 ]
+SHAPE_COLUMNS = ["rows", "features", "classes"]  # of the data that ran; NaN where not logged
 
 
 @dataclass(frozen=True)
 class Results:
-    """frame: a row a run, index run_id. R: run_id -> [T, T]. curves: name -> run_id -> points."""
+    """The runs of a store or of an exported folder, or of one setting of them.
 
-    frame: pd.DataFrame
-    R: Mapping[str, np.ndarray] = field(default_factory=dict)
+    `variant` is the label of a run's method and `stream` that of its data: sdsl.config.naming.
+    """
+
+    frame: pd.DataFrame  # one row per run, index run_id
+    R: Mapping[str, np.ndarray] = field(default_factory=dict)  # run_id -> [T, T]
+    # name -> run_id -> points, for the curves that R does not hold
     curves: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what was left out, and why
 
-    def setting(self, prefix: str) -> "Results":
-        """The runs of one setting of the stream: literal or calibrated."""
-        frame = self.frame[self.frame.prefix == prefix]
+    def by_setting(self) -> dict[Setting, "Results"]:
+        """The runs of every setting that was run."""
+        ran = set(self.frame.prefix)
+        return {setting: self._of_setting(setting) for setting in SETTINGS if setting.id in ran}
+
+    def _of_setting(self, setting: Setting) -> "Results":
+        frame = self.frame[self.frame.prefix == setting.id]
         known = set(frame.index)
         curves = {
-            name: {run: points for run, points in found.items() if run in known}
-            for name, found in self.curves.items()
+            name: {run: points for run, points in by_run.items() if run in known}
+            for name, by_run in self.curves.items()
         }
         return Results(frame, self.R, curves, self.notes)
 
-    def runs(self, variant: str, stream: str, metric: str = "acc_final") -> pd.Series:
-        """seed -> value; runs with a probe stand in where there is none without."""
+    def scores(self, variant: str, stream: str, metric: str = "acc_final") -> pd.Series:
+        """seed -> value of a metric, for the runs of one cell."""
         key = (variant, stream, metric)
-        if key not in self._values:  # 169 claims ask for the same few series
-            found = self.cell(variant, stream)
-            numbers = found[metric] if metric in found else pd.Series(dtype=float)
-            values = pd.Series(numbers.to_numpy(float), found.seed if len(numbers) else [])
-            self._values[key] = values.dropna().sort_index()
-        return self._values[key]
+        if key not in self._scores:  # 169 claims ask for the same few series
+            runs = self.cell(variant, stream)
+            numbers = runs[metric] if metric in runs else pd.Series(dtype=float)
+            values = pd.Series(numbers.to_numpy(float), runs.seed if len(numbers) else [])
+            self._scores[key] = values.dropna().sort_index()
+        return self._scores[key]
 
     @functools.cached_property
-    def _values(self) -> dict[tuple[str, str, str], pd.Series]:
+    def _scores(self) -> dict[tuple[str, str, str], pd.Series]:
         return {}
 
     def cell(self, variant: str, stream: str) -> pd.DataFrame:
-        """The runs of a table's cell, a row a seed."""
-        found = self.all_of(variant, stream)
-        plain = found[found.probe == "none"]
-        if len(plain) or found.empty:
+        """The runs of one cell of a table. Where all runs have a probe, those of one probe."""
+        runs = self.with_probes(variant, stream)
+        plain = runs[runs.probe == "none"]
+        if len(plain) or runs.empty:
             return plain
-        return found[found.probe == found.probe.min()]
+        return runs[runs.probe == runs.probe.min()]
 
-    def all_of(self, variant: str, stream: str) -> pd.DataFrame:
-        """With and without probes."""
-        return self._cells.get((variant, stream), self.frame.iloc[:0])
+    def with_probes(self, variant: str, stream: str) -> pd.DataFrame:
+        """The runs of a method on a stream, with and without probes."""
+        return self._by_name.get((variant, stream), self.frame.iloc[:0])
 
     @functools.cached_property
-    def _cells(self) -> dict[tuple[str, str], pd.DataFrame]:
+    def _by_name(self) -> dict[tuple[str, str], pd.DataFrame]:
         return dict(iter(self.frame.groupby(["variant", "stream"])))
 
     def matrices(self, variant: str, stream: str) -> np.ndarray | None:
-        """[n, T, T], by seed; None if there is none."""
-        found = [self.R[run] for run in self.cell(variant, stream).sort_values("seed").index]
-        return np.stack(found) if found else None
+        """R of a cell's runs, [n, T, T], in the order of seeds; None if there is no run."""
+        runs = self.cell(variant, stream).sort_values("seed").index
+        return np.stack([self.R[run] for run in runs]) if len(runs) else None
 
-    def probed(self, variant: str, stream: str, curve: str) -> pd.DataFrame:
-        """A curve of all runs that have it: a row a seed, a column a point."""
-        rows = self.all_of(variant, stream)
-        known = self.curves.get(curve, {})
-        found = {row.seed: known[run] for run, row in rows.iterrows() if run in known}
-        return pd.DataFrame.from_dict(found, orient="index").sort_index()
+    def curve(self, variant: str, stream: str, name: str) -> pd.DataFrame:
+        """A curve of all runs that have it: one row per seed, one column per point."""
+        by_run = self.curves.get(name, {})
+        runs = self.with_probes(variant, stream)
+        points = {seed: by_run[run] for run, seed in runs.seed.items() if run in by_run}
+        return pd.DataFrame.from_dict(points, orient="index").sort_index()
 
     def variants(self) -> set[str]:
         return set(self.frame.variant)
@@ -85,33 +94,15 @@ class Results:
     def streams(self) -> set[str]:
         return set(self.frame.stream)
 
-    def expected(self) -> list[str]:
-        """The paper's datasets; of a setting that is not the paper's, those that ran."""
-        literal = "literal" in set(self.frame.prefix) or self.frame.empty
-        return [s for s in DATASETS if literal or s in self.streams()]
+    def expected_datasets(self) -> list[str]:
+        """The paper's datasets; of the calibrated setting, which is not the paper's, what ran."""
+        literal = LITERAL.id in set(self.frame.prefix) or self.frame.empty
+        return [dataset for dataset in DATASETS if literal or dataset in self.streams()]
 
-    def bound(self, stream: str, metric: str = "acc_final") -> float:
-        """The measured static bound of a stream; NaN where it was not measured."""
-        return float(self.runs(BOUND, stream, metric).mean())
+    def static_bound(self, stream: str, metric: str = "acc_final") -> float:
+        """The best accuracy of any one classifier on a stream; NaN where it was not measured."""
+        return float(self.scores(STATIC_BOUND, stream, metric).mean())
 
     def standing(self, stream: str) -> str:
-        """original, stand-in, ... of the rows behind a stream; several are all named."""
+        """What the rows behind a stream are: original, stand-in, ...; all, if there are several."""
         return " and ".join(sorted(set(self.frame[self.frame.stream == stream].data_standing)))
-
-
-def newest(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Of every cell the runs of its newest group, the last of each seed; and what gave way."""
-    keep, notes = [], []
-    for cell, runs in frame.sort_values(["started", "run_id"]).groupby(CELL, sort=True):
-        group = runs.group_key.iloc[-1]
-        stands = runs[runs.group_key == group].drop_duplicates("seed", keep="last")
-        keep.append(stands)
-        older = len(runs) - len(stands)
-        if older:
-            what = f"{cell[0]} on {cell[1]} ({cell[2]}{', probed' if cell[4] != 'none' else ''})"
-            notes.append(
-                f"{what}: the {len(stands)} newest of {len(runs)} runs are shown (code "
-                f"{stands.code_sha256.iloc[-1][:8]}, config {stands.config_sha256.iloc[-1][:8]}); "
-                f"{older} older ones gave way"
-            )
-    return (pd.concat(keep) if keep else frame), notes

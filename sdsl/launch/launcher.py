@@ -1,0 +1,104 @@
+"""What every launcher does: check all jobs of a sweep, run the long ones first, report the end."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hydra.core.utils import JobReturn, JobStatus, filter_overrides, setup_globals
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, open_dict
+
+from sdsl.config.help import config_folders, refuse_duplicates
+from sdsl.errors import UserError
+from sdsl.launch.job import plain
+from sdsl.launch.screen import SweepScreen
+from sdsl.launch.summary import print_summary
+from sdsl.launch.types import Job, JobResult, Place
+from sdsl.tracking.address import masked, store_uri
+from sdsl.tracking.process import this_process
+from sdsl.tracking.provenance import JobTags
+
+if TYPE_CHECKING:
+    from sdsl.config.schema import Setup
+
+
+class SweepLauncher(Launcher):
+    """A launcher is a `_run` that yields each job's result as it comes."""
+
+    def setup(
+        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+    ) -> None:
+        self.hydra_context, self.task_function, self.config = hydra_context, task_function, config
+
+    @abstractmethod
+    def _run(self, jobs: list[Job]) -> Iterator[tuple[Job, JobResult]]:
+        """Run the jobs, started in this order; a job that fails or dies costs no other job."""
+
+    def launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
+    ) -> Sequence[JobReturn]:
+        from sdsl.tracking.ledger import Ledger
+
+        setup_globals()
+        refuse_duplicates(config_folders(self.config.hydra))
+        sweep = str(this_process())
+        jobs = [
+            self._job(JobTags(sweep, index), words)
+            for index, words in enumerate(job_overrides, initial_job_idx)
+        ]
+        places = {job.place for job in jobs}
+        ledgers = {place: Ledger(place.uri, place.experiment) for place in places}
+        for ledger in ledgers.values():
+            ledger.adopt_stale()
+        screen = SweepScreen(jobs)
+        try:
+            with screen:
+                for job, result in self._run(sorted(jobs, key=lambda job: -job.cost)):
+                    screen.finished(job, result)
+                    if result.failure:  # a process that was killed has marked nothing
+                        ledgers[job.place].end("FAILED", sweep, job.index, result.failure)
+        except BaseException:
+            for ledger in ledgers.values():
+                ledger.client.patience = 1.0  # whoever types Ctrl-C has none
+            raise
+        finally:
+            for ledger in ledgers.values():
+                ledger.end("KILLED", sweep)
+        reports = screen.reports()
+        print_summary(reports)
+        screen.list_failures()
+        if screen.failures:
+            raise SystemExit(1)
+        return [_returned(report) for report in reports]
+
+    def _job(self, tags: JobTags, words: Sequence[str]) -> Job:
+        from sdsl import experiment
+
+        overrides = masked(" ".join(filter_overrides(words)))
+        config = self.hydra_context.config_loader.load_sweep_config(self.config, list(words))
+        with open_dict(config):
+            config.hydra.job.id = config.hydra.job.num = tags.job
+        try:
+            setup = experiment.setup(plain(config))
+        except UserError as error:
+            raise UserError(f"{error}\n(in the job {overrides})") from None
+        place = Place(store_uri(setup.tracking.uri), setup.tracking.experiment)
+        return Job(tags.job, tags, overrides, config, place, len(setup.seeds), cost(setup))
+
+
+def cost(setup: "Setup") -> float:
+    """A guess at a job's length: cells of R times rows per segment."""
+    size = setup.dataset.segment_size
+    rows = (setup.config["dataset"].get("expect") or {}).get("rows")  # of the shipped streams
+    if not rows:
+        return float("inf")  # unknown: it may be the longest
+    T = min(rows // size - 1, setup.stream.max_segments or rows)
+    return float(T * T * size)
+
+
+def _returned(report: object) -> JobReturn:
+    """In the form that Hydra's sweeper expects."""
+    done = JobReturn(status=JobStatus.COMPLETED)
+    done.return_value = report
+    return done

@@ -1,0 +1,60 @@
+"""The table at the end of a run or a sweep, and how to look at the runs."""
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sdsl.launch.types import JobReport
+from sdsl.tracking.address import shown, store_uri
+
+COLUMNS = ("method", "dataset", "n", "Acc_t", "Acc_T", "swapped", "data")
+
+
+def print_summary(reports: Sequence[JobReport]) -> None:
+    """On standard output: the same however the results got there."""
+    if not reports:
+        return
+    groups: dict[str, list[JobReport]] = {}
+    for report in reports:
+        groups.setdefault(report.group, []).append(report)
+    table = Table(caption="mean ± std over n seeds (ddof=1), in %", caption_justify="left")
+    for head in COLUMNS:
+        table.add_column(head, justify="right" if head in ("n", "swapped") else "left")
+    for group in sorted(groups.values(), key=lambda g: (g[0].method, g[0].dataset, g[0].group)):
+        table.add_row(*_cells(group))
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(table)
+    console.print(look_at_the_runs(reports[0].uri), highlight=False, soft_wrap=True)
+
+
+def _cells(group: Sequence[JobReport]) -> tuple[str, ...]:
+    """The row of one config on one stream, whose seeds may come from several jobs."""
+    entries = {entry.seed: entry for report in group for entry in report.entries}
+    metrics = [entries[seed].metrics for seed in sorted(entries)]
+    return (
+        group[0].method,
+        group[0].dataset,
+        str(len(metrics)),
+        spread([m["acc_online"] for m in metrics]),
+        spread([m["acc_final"] for m in metrics]),
+        str(int(sum(m["lasting_swap"] for m in metrics))),
+        group[0].standing,
+    )
+
+
+def spread(values: Sequence[float]) -> str:
+    """'83.12 ± 0.40', in percent; one value has no spread."""
+    mean = f"{100 * np.mean(values):.2f}"
+    return f"{mean} ± {100 * np.std(values, ddof=1):.2f}" if len(values) > 1 else mean
+
+
+def look_at_the_runs(uri: str) -> str:
+    """The command or the address that shows the runs in a browser."""
+    if uri == store_uri(None):
+        return "Look at the runs: mlflow ui"
+    if uri.startswith("http"):
+        return f"Look at the runs: {shown(uri).replace('***@', '')}"
+    return f"Look at the runs: mlflow ui --backend-store-uri {shown(uri)}"

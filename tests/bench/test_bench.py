@@ -1,0 +1,89 @@
+"""sdsl.bench at tiny sizes: every part measures, is shown and saved; no figure is judged here."""
+
+import json
+
+import pytest
+import support
+
+from sdsl.bench import __main__ as bench
+from sdsl.bench import data, fuse, growth, loop, peers, shares, store, timing
+from sdsl.bench import rows as results
+
+
+@pytest.mark.parametrize("part", [fuse, loop, growth, store], ids=lambda module: module.__name__)
+def test_a_part_measures(part, tmp_path):
+    rows = part.measure(True, tmp_path)
+    assert rows
+    assert all(row.what and row.found for row in rows)
+    assert all(row.raw.get("same_bits", True) for row in rows)
+    json.dumps([row.raw for row in rows])
+
+
+def test_fusing_keeps_the_bits():
+    assert fuse.updates(5, 1)[0].raw["same_bits"]
+
+
+def test_absent_peers_are_skipped_with_the_command_that_installs_them(tmp_path):
+    rows = {row.what.partition(",")[0]: row for row in peers.measure(True, tmp_path)}
+    for name in peers.PEERS:
+        assert "skipped" in rows[name].found
+        assert "--install" in rows[name].found
+        assert rows[name].met is None
+    assert "bare loop against ours with tracking" in rows
+
+
+def test_shares_cover_the_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seconds = shares.worker([["method=ours", "dataset=twonorm", *shares.TINY]])
+    assert set(seconds) == {
+        *("imports", "Hydra", "data", "labelling", "training", "evaluation"),
+        *("eigh/SVD", "artifacts", "MLflow", "rest"),
+    }
+    assert min(seconds.values()) >= 0
+
+
+def test_what_is_timed_inside_is_taken_off(monkeypatch):
+    now = iter([0.0, 1.0, 4.0, 6.0])
+    monkeypatch.setattr(shares.time, "process_time", lambda: next(now))
+    timers = shares.Shares()
+    with timers("outer"), timers("inner"):
+        pass
+    assert timers.seconds == {"inner": 3.0, "outer": 3.0}
+
+
+def test_data_loads_and_splits(tmp_path):
+    found = data.worker(str(tmp_path), 1)
+    assert found["streams"] == 1
+    assert found["mb"] > 0
+
+
+def test_rounds_are_interleaved_and_the_first_warms_up():
+    calls = []
+    costs = timing.compare({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 2)
+    assert calls == ["a", "b"] * 3
+    assert set(costs) == {"a", "b"}
+
+
+def test_saved_results_become_one_markdown_table(tmp_path):
+    rows = [results.Row("speed", "3.1x", "3x", True), results.Row("size", "5 MB")]
+    results.save("fuse", rows, (0.1, 2.5), tmp_path)
+    text = results.markdown(tmp_path, bench.PARTS)
+    assert "| fuse | speed | 3.1x | 3x | met |" in text
+    assert "| fuse | size | 5 MB |  |  |" in text
+    assert "load 0.1 to 2.5" in text
+    assert json.loads((tmp_path / "fuse.json").read_text())["machine"]["cpu"]
+
+
+def test_the_readme_beside_the_committed_results_has_their_table():
+    """All parts come from one version, without uncommitted changes."""
+    folder = support.ROOT / "outputs" / "paper" / "bench"
+    saved = [json.loads((folder / f"{part}.json").read_text()) for part in bench.PARTS]
+    assert len({one["machine"]["git_sha"] for one in saved}) == 1
+    assert {one["machine"]["dirty"] for one in saved} == {"false"}
+    assert results.markdown(folder, bench.PARTS) in (folder / "README.md").read_text()
+
+
+def test_an_unknown_part_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        bench.main(["speed"])
+    assert "unknown part speed" in capsys.readouterr().err

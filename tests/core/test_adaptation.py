@@ -1,0 +1,47 @@
+"""A running scale: the network stays the same function of raw rows while its inputs stay near 0."""
+
+import numpy as np
+import pytest
+import support
+import torch
+
+from sdsl import experiment
+from sdsl.core.learner import Learner
+from sdsl.core.scaler import Scaler
+from sdsl.errors import UserError
+
+SEEDS = (3, 4)
+
+
+def test_rescaling_changes_no_prediction():
+    g = torch.Generator().manual_seed(0)
+    X = torch.randn(2, 50, 3, generator=g) * 4 + 7
+    old, new = Scaler.fit(X), Scaler.fit(X[:, :20] * 0.2 - 30)
+    learner = Learner((3, 8, 6, 4), SEEDS)
+    before = learner.probabilities(old(X))
+    teacher = [p.clone() for p in learner.teacher]
+    learner.rescale(old, new)
+    torch.testing.assert_close(learner.probabilities(new(X)), before, rtol=1e-4, atol=1e-5)
+    assert not torch.equal(learner.teacher[0], teacher[0])  # the teacher moves along
+    assert torch.equal(learner.teacher[1], teacher[1])
+
+
+def travelling(rows: int = 2400) -> support.Table:
+    """Two classes, four standard deviations apart, that travel sixty together."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=rows)
+    X = rng.normal(size=(rows, 2)) + np.c_[4 * y, np.zeros(rows)]
+    return support.table(X + np.linspace(0, 60, rows)[:, None], y)
+
+
+@pytest.mark.parametrize(("scaler", "low", "high"), [("frozen", 0.4, 0.85), ("running", 0.92, 1)])
+def test_true_labels_follow_classes_that_travel_far_only_on_a_running_scale(scaler, low, high):
+    words = "method=oracle_labels", f"stream.scaler={scaler}", "eval.every=100"
+    R = support.run(*words, seeds=(10,), data=travelling()).outcome.R
+    assert low <= np.diagonal(R[0, 1:]).mean() <= high
+
+
+@pytest.mark.parametrize("method", ["scargc", "jt", "cotta", "sar", "static_bound"])
+def test_what_keeps_scaled_things_of_its_own_is_refused(method):
+    with pytest.raises(UserError, match="Set stream.scaler=frozen"):
+        experiment.setup(support.config(f"method={method}", "stream.scaler=running"))

@@ -1,0 +1,59 @@
+"""How the client waits for its store, and what it says when waiting does not help."""
+
+import pytest
+from mlflow.exceptions import MlflowException
+
+from sdsl.errors import UserError
+from sdsl.tracking import client as module
+from sdsl.tracking.client import PatientClient
+
+
+@pytest.fixture
+def patient(monkeypatch) -> PatientClient:
+    monkeypatch.setattr(module, "MlflowClient", lambda uri: None)
+    monkeypatch.setattr(module.time, "sleep", lambda seconds: None)
+    return PatientClient("http://user:s3cr3t@nowhere")
+
+
+def answering(*answers: str | None):
+    """A call that fails with these messages, one after the other; None is success."""
+    left = list(answers)
+
+    def call() -> str:
+        if text := left.pop(0):
+            raise MlflowException(text)
+        return "done"
+
+    return call
+
+
+def test_a_locked_store_is_waited_for(patient):
+    lost = "API request to http://user:s3cr3t@nowhere failed with exception: Max retries exceeded"
+    assert patient._patiently(answering("database is locked", lost, None)) == "done"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("database or disk is full", "the disk is full"),
+        ("attempt to write a readonly database", "writable"),
+        ("database disk image is malformed", "damaged"),
+    ],
+)
+def test_a_broken_store_is_not_waited_for(patient, text, said):
+    with pytest.raises(UserError, match=said):
+        patient._patiently(answering(text, None))
+
+
+def test_patience_ends_in_one_sentence_without_the_password(patient):
+    patient.patience = 0.0
+    lost = "API request to http://user:s3cr3t@nowhere/api failed with exception: refused"
+    with pytest.raises(UserError) as refusal:
+        patient._patiently(answering(lost))
+    assert "does not answer" in str(refusal.value) and "http://***@nowhere" in str(refusal.value)
+    assert "s3cr3t" not in str(refusal.value)
+
+
+def test_an_error_of_our_own_stays_what_it_is(patient):
+    with pytest.raises(MlflowException, match="Invalid parameter"):
+        patient._patiently(answering("Invalid parameter value"))
