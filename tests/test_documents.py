@@ -1,24 +1,22 @@
-"""The documents are true: commands are accepted, examples run, links exist, numbers hold."""
+"""The documents can be used: every command is accepted or run, and every example runs."""
 
 import argparse
 import importlib
 import importlib.util
-import json
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 import pytest
 import support
-import yaml
 from cli import SERIAL, call, runs
-from documents import Document, document, found
+from documents import CONF, DOCUMENTS, README, Document
 from mlflow import MlflowClient
 
-import sdsl
 from sdsl import search
 from sdsl.bench import __main__ as bench
 from sdsl.launch import job
@@ -26,9 +24,6 @@ from sdsl.launch.types import JobReport
 from sdsl.tracking.address import store_uri
 from sdsl.tracking.records import Entry
 
-DOCUMENTS = found()
-README, CONF, SWEEPS = (document(f"{folder}README.md") for folder in ("", "conf/", "sweeps/"))
-PAPER = support.ROOT / "outputs" / "paper"
 PROJECT = tomllib.loads((support.ROOT / "pyproject.toml").read_text())["project"]
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one.name)
 SHORT = ("stream.max_segments=2", "learner.pretrain.steps=5")  # what makes a command cheap
@@ -87,14 +82,6 @@ def test_the_two_commands():
     ).read_text(encoding="utf-8")
 
 
-def test_the_readme_is_short():
-    assert len(README.text.split()) <= 1500
-    assert len(README.text.splitlines()) <= 200
-
-
-# Commands and examples
-
-
 @pytest.mark.parametrize("words", [words for words in RUNS if words not in RECIPES], ids=line)
 def test_every_run_command_is_accepted(here, monkeypatch, words):
     """Composed, checked and built as a job would be; only the run itself is left out."""
@@ -117,6 +104,21 @@ def test_every_command_for_a_cluster_is_composed(here, capfd, words):
     assert "_target_: hydra_plugins.sdsl." in capfd.readouterr().out
 
 
+def command(name: str) -> ModuleType:
+    """The module that `python -m name` runs."""
+    package = importlib.util.find_spec(name).submodule_search_locations
+    return importlib.import_module(f"{name}.__main__" if package else name)
+
+
+@pytest.mark.parametrize("name", ("report", "datasets", "bench", "search", "verify"))
+def test_every_command_helps(monkeypatch, capsys, name):
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as stop:
+        command(f"sdsl.{name}").main()
+    assert stop.value.code == 0
+    assert f"usage: python -m sdsl.{name}" in capsys.readouterr().out
+
+
 class Accepted(Exception):
     """Carries what a command understood of its words."""
 
@@ -130,10 +132,8 @@ def test_every_other_command_is_accepted(here, monkeypatch, words):
 
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop_after)
     monkeypatch.setattr(sys, "argv", list(words[2:]))
-    package = importlib.util.find_spec(words[2]).submodule_search_locations
-    module = importlib.import_module(f"{words[2]}.__main__" if package else words[2])
     with pytest.raises(Accepted) as accepted:
-        module.main()
+        command(words[2]).main()
     understood = vars(accepted.value.args[0])
     assert set(understood.get("parts", ())) <= set(bench.PARTS)
     assert set(understood.get("variants", ())) <= set(search.VARIANTS)
@@ -229,147 +229,3 @@ def test_a_method_lays_its_values_over_the_chosen_labeler(here, capfd):
     assert call("method=ours", "labeler=confidence", "--cfg", "job") == 0
     assert call("method=record", "labeler=confidence") == 2
     assert "refit" in capfd.readouterr().err
-
-
-# What the texts point to and cover
-
-
-@every_document
-def test_links_lead_somewhere(document):
-    for link in document.links():
-        path, _, anchor = link.partition("#")
-        target = (document.path.parent / path).resolve() if path else document.path
-        assert target.exists(), link
-        assert not anchor or anchor in Document(target).anchors(), link
-
-
-def test_nothing_cites_a_document_that_is_not_here():
-    absent = re.compile(r"\b(?:PROTOCOL|ALGORITHMS|DESIGN)\b|\.\./shared")
-    folders = [support.ROOT / name for name in ("conf", "sweeps", "sdsl", "tests", "outputs")]
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    texts = [path for path in files if path.suffix in (".md", ".py", ".yaml")]
-    own = Path(__file__)
-    texts = [path for path in [*texts, README.path] if path != own]
-    assert not [path for path in texts if absent.search(path.read_text(encoding="utf-8"))]
-
-
-def test_every_method_stands_in_the_table():
-    cells = " ".join(CONF.table("method"))
-    assert set(re.findall(r"`(\w+)`", cells)) == set(support.METHODS)
-
-
-def test_every_sweep_stands_in_the_table_with_its_runs():
-    rows = SWEEPS.table("sweep")
-    files = sorted((support.ROOT / "sweeps").glob("*.yaml"))
-    assert sorted(rows) == [f"`{file.stem}`" for file in files]
-    for file in files:
-        said = re.search(r"^# (\d+) runs", file.read_text(encoding="utf-8"), re.M)
-        assert rows[f"`{file.stem}`"][1] == said[1]
-
-
-def test_every_room_is_described():
-    rooms = [path.parent.name for path in (support.ROOT / "sdsl").glob("*/__init__.py")]
-    text = " ".join(document("sdsl/README.md").table("room"))
-    assert all(f"`{room}/" in text for room in rooms)
-
-
-def test_the_citation():
-    cited = yaml.safe_load((support.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert {"cff-version", "message", "title", "authors"} <= set(cited)  # required by CFF 1.2.0
-    assert cited["version"] == sdsl.__version__ == PROJECT["version"]
-    paper = cited["preferred-citation"]
-    assert {"type", "title", "authors"} <= set(paper)
-    names = [f"{author['given-names']} {author['family-names']}" for author in paper["authors"]]
-    text = " ".join(README.text.split())
-    assert ", ".join(names) in text
-    assert paper["title"] in text
-
-
-def test_hooks_use_the_installed_tools():
-    hooks = yaml.safe_load((support.ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    (local,) = hooks["repos"]
-    assert local["repo"] == "local"
-    assert {hook["language"] for hook in local["hooks"]} == {"system"}
-
-
-# Numbers
-
-
-def shown(value: float) -> str:
-    """0.9363 as the tables of the README write it."""
-    return f"{value:.3f}".removeprefix("0")
-
-
-@pytest.fixture(scope="module")
-def cells() -> dict[str, pd.DataFrame]:
-    """metric -> the exported table; one row per method and dataset."""
-    names = "acc_online", "acc_final"
-    return {name: pd.read_csv(PAPER / "tables" / f"{name}.csv") for name in names}
-
-
-def test_the_table_of_the_readme(cells):
-    mean = cells["acc_online"].pivot(index="method", columns="dataset", values="mean")
-    head = re.search(r"^\| method \|(.+)\|$", README.text, re.M)[1]
-    datasets = [name.strip().lower() for name in head.split("|")]
-    assert sorted(datasets) == sorted(mean.columns)
-    rows = README.table("method")
-    assert len(rows) >= 5
-    for name, row in rows.items():
-        method = re.match(r"`(\w+)`", name)[1]
-        assert row == [shown(mean.loc[method, dataset]) for dataset in datasets], method
-
-
-def test_the_other_numbers_of_the_readme(cells):
-    online, final = cells["acc_online"], cells["acc_final"]
-    known = [*online["mean"], *final["mean"], *online["static_bound"], *final["paper_mean"]]
-    known = {shown(value) for value in known if value == value}
-    assert set(re.findall(r"(?<![\d.])\.\d{3}\b", README.text)) <= known
-
-
-def test_what_the_readme_says_of_the_table(cells):
-    frame = cells["acc_online"]
-    mean = frame.pivot(index="method", columns="dataset", values="mean")
-    blind = mean.drop(["jt", "oracle_labels", "static_bound"], errors="ignore")
-    lead = (mean.loc["record"] - mean.loc["ours"])[lambda gap: gap > 0]
-    assert (len(lead), (lead < 0.01).sum()) == (6, 3)
-    for dataset in ("mg_2c_2d", "ug_2c_2d", "ug_2c_3d"):
-        assert blind[dataset].idxmax() == "scargc"
-    assert frame[frame["method"] == "scargc"][["n", "swaps"]].sum().tolist() == [40, 0]
-    assert blind.min(axis=1).idxmax() == "ours_modes"
-    assert shown(blind["spam"].max()) == shown(mean.loc["st", "spam"])
-    swaps = frame.set_index(["method", "dataset"])["swaps"]
-    assert swaps["ours", "mg_2c_2d"] == 5
-    standing = frame.drop_duplicates("dataset").set_index("dataset")["standing"]
-    assert standing["ug_2c_3d"] == "stand-in"
-    assert set(standing[standing == "reconstruction"].index) == {"ug_2c_5d", "spam"}
-
-
-def test_the_number_of_claims():
-    verdicts = pd.read_csv(PAPER / "verdicts.csv").query("setting == 'literal'")["verdict"]
-    n = verdicts.value_counts()
-    assert n["not run"] == 1
-    text = " ".join(README.text.split())
-    assert f"makes {len(verdicts)} claims that can be tested" in text
-    assert f"**{n['reproduced']} are reproduced, {n['not reproduced']} are not.**" in text
-    assert f"Another {n['out of reach']} are out of reach" in text
-    counts = (
-        f"{len(verdicts)} claims are: {n['reproduced']} reproduced, {n['not reproduced']} not, "
-        f"{n['out of reach']} out of reach, {n['not run']} not run"
-    )
-    assert counts in " ".join(document("outputs/paper/README.md").text.split())
-
-
-def test_the_table_of_the_search():
-    table = search.markdown(PAPER / "search.csv")
-    assert table.strip() in document("outputs/paper/SETTINGS.md").text
-
-
-def test_what_one_run_costs():
-    rows = json.loads((PAPER / "bench" / "store.json").read_text())["rows"]
-    one, twelve, disk = (row["raw"] for row in rows)
-    table = list(SWEEPS.table("per run").values())
-    for row, part in enumerate(("Hydra", "data", "MLflow", "artifacts")):
-        assert table[row] == [f"{raw[part]:.2f} s" for raw in (one, twelve)]
-    assert table[5] == [f"{sum(raw.values()):.2f} s" for raw in (one, twelve)]
-    assert table[6][1] == f"{disk['database'] / 1e3:.0f} kB"
-    assert table[7][1] == f"{disk['artifacts'] / 1e3:.0f} kB in {disk['files']:.0f} files"

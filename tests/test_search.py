@@ -26,22 +26,17 @@ def test_every_variant_is_one_change_of_ours():
 
 
 def test_gain_and_its_error_over_the_streams():
-    rows = [("as shipped", "a", 0.5), ("as shipped", "b", 0.7), ("x", "a", 0.6), ("x", "b", 0.72)]
+    other, (a, b, *_) = "10 rounds", search.STREAMS
+    rows = [("as shipped", a, 0.5), ("as shipped", b, 0.7), (other, a, 0.6), (other, b, 0.72)]
     table = search.compared(pd.DataFrame(rows, columns=["variant", "stream", "acc_t"]))
-    assert table.loc["x", ["mean", "gain", "se"]].tolist() == pytest.approx([0.66, 0.06, 0.04])
+    assert table.loc[other, ["mean", "gain", "se"]].tolist() == pytest.approx([0.66, 0.06, 0.04])
     assert table.loc["as shipped", ["gain", "se"]].tolist() == [0, 0]
 
 
-def test_readme_has_what_the_committed_search_found():
+def test_the_committed_search_covers_every_variant():
     table = search.compared(pd.read_csv(support.ROOT / "outputs" / "paper" / "search.csv"))
     assert list(table.index) == list(search.VARIANTS)
-    lines = (support.ROOT / "README.md").read_text().splitlines()
-    for variant, found in table.iterrows():
-        line = next(line for line in lines if line.startswith(f"| {variant} |"))
-        cells = [
-            float(cell.replace("−", "-") or 0) for cell in line.replace(" ", "").split("|")[2:-1]
-        ]
-        assert cells == pytest.approx(found.tolist(), abs=0.0051), variant
+    assert list(table.columns) == [*search.STREAMS, "mean", "gain", "se"]
 
 
 def test_an_unknown_variant_is_refused_with_the_known_ones(capsys):

@@ -9,6 +9,7 @@ import resource
 import statistics
 import time
 from itertools import pairwise
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
@@ -64,7 +65,7 @@ def case(sizes: dict[str, int], overrides: tuple[str, ...] = ()) -> dict[str, fl
         child.join()
 
 
-def _case(sizes: dict[str, int], overrides: tuple[str, ...], pipe) -> None:
+def _case(sizes: dict[str, int], overrides: tuple[str, ...], pipe: Connection) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     table = drifting(sizes["T"], sizes["rows"], sizes["d"])
     setup = setup_for("method=ours", *SHORT, *overrides, rows=sizes["rows"])

@@ -49,10 +49,9 @@ def bare(X: torch.Tensor, y: torch.Tensor, optimizer: str, steps: int) -> None:
     net = nn.Sequential(
         nn.Linear(X.shape[1], 100), nn.ReLU(), nn.Linear(100, 100), nn.ReLU(), nn.Linear(100, 2)
     )
+    update: torch.optim.Optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     if optimizer == "sgd":
         update = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-    else:
-        update = torch.optim.Adam(net.parameters(), lr=0.01)
     criterion = nn.CrossEntropyLoss()
     for _ in range(steps):
         rows = torch.randint(len(X), (BATCH,))

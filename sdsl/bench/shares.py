@@ -9,10 +9,11 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 from unittest.mock import patch
 
 from sdsl.bench.rows import Row
@@ -63,12 +64,12 @@ def apart(jobs: list[list[str]], folder: str) -> dict[str, float]:
 class Shares:
     """Nested timers: the inner one's time is taken off the outer one's."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
         self.inner = [0.0]
 
     @contextmanager
-    def __call__(self, part: str):
+    def __call__(self, part: str) -> Iterator[None]:
         start = time.process_time()
         self.inner.append(0.0)
         try:
@@ -79,7 +80,7 @@ class Shares:
             self.inner[-1] += spent
 
     def timed(self, part: str, function: Callable) -> Callable:
-        def call(*args, **kwargs):
+        def call(*args: Any, **kwargs: Any) -> Any:
             with self(part):
                 return function(*args, **kwargs)
 
@@ -108,7 +109,7 @@ def worker(jobs: list[list[str]]) -> dict[str, float]:
 
         seconds = shares.seconds
 
-        def __call__(self, part: str):
+        def __call__(self, part: str) -> AbstractContextManager[None]:
             return shares(NAMES[part])
 
     with ExitStack() as patches:

@@ -45,6 +45,7 @@ def first_line(words: list[str] | None, folder: str) -> Cost:
     with subprocess.Popen(
         [sys.executable, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as child:
+        assert child.stdout is not None  # it is a pipe
         line = child.stdout.readline()
         cost = Cost(_cpu(child.pid), time.perf_counter() - start)
         child.kill()

@@ -31,7 +31,7 @@ class Stopwatch:
         self.start = cpu_seconds(), time.perf_counter()
         return self
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, *error: object) -> None:
         cpu, wall = self.start
         self.cost = Cost(cpu_seconds() - cpu, time.perf_counter() - wall)
 

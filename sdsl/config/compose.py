@@ -9,7 +9,6 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from sdsl.config.home import home
-from sdsl.config.registry import BASES, make
 
 
 def composed(*overrides: str) -> dict[str, Any]:
@@ -26,6 +25,8 @@ def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
 
 def component(group: str, name: str, **changes: Any) -> Any:
     """A labeler, replay or probe as conf/ ships it, some values changed."""
+    from sdsl.config.registry import BASES, make  # they load torch, which composing does not need
+
     section = composed(f"{group}={name}")[group]
     return make(group, merged(section, changes), BASES[group])
 

@@ -19,9 +19,10 @@ from sdsl.config.identity import METHOD, STREAM, flatten, settings
 
 LONGEST_VALUE = 6000  # MLflow keeps this many characters of a logged setting
 METHOD_NAME, DATASET_NAME = "method.name", "dataset.name"
-# How a run is measured makes no other method, but for this: Acc_T over fewer columns of R is
-# another number. eval.every only adds rows of R that the metrics do not need.
-COLUMNS = "eval.columns"
+# Settings that make another method although they stand in another section: how its inputs are
+# scaled, and Acc_T over fewer columns of R, which is another number. (eval.every only adds rows of R
+# that the metrics do not need.)
+ALSO_METHOD = ("stream.scaler", "eval.columns")
 # Tables show these beside a stream's name: the setting, and the number of segments T.
 SHOWN_BESIDE_THE_NAME = ("stream.prefix", "stream.max_segments", "dataset.calibrated_segments")
 
@@ -76,12 +77,12 @@ def differences(chosen: Mapping[str, str], shipped: Mapping[str, str]) -> dict[s
 def method_settings(params: Mapping[str, str]) -> dict[str, str]:
     """The settings that make a method. Its name is none of them: a label may be another name."""
     chosen = {k: v for k, v in settings(params, METHOD).items() if k != METHOD_NAME}
-    return chosen | ({COLUMNS: params[COLUMNS]} if COLUMNS in params else {})
+    return chosen | {key: params[key] for key in ALSO_METHOD if key in params}
 
 
 def stream_settings(params: Mapping[str, str]) -> dict[str, str]:
     """The settings that make a stream, without what is shown beside its name."""
-    hidden = (DATASET_NAME, *SHOWN_BESIDE_THE_NAME)
+    hidden = (DATASET_NAME, *SHOWN_BESIDE_THE_NAME, *ALSO_METHOD)
     return {k: v for k, v in settings(params, STREAM).items() if k not in hidden}
 
 

@@ -4,13 +4,14 @@
 
 1. `dataset.label` is a name, and it stands in this line; or
 2. none of its fields is a number; or
-3. its label occurs on no other line (a class of one row, at the very start), and
+3. its fields are all different, its label occurs on no other line (a class of one row, at the
+   very start), and
    - this label is a name while all the others are numbers, or
    - the line only counts the columns: `0,1,2,label`, or `0,1,2` above labels that are names.
 
-Where its label occurs on no other line and neither of these two holds, a header of numbers and a
-name cannot be told from a row, so the user is asked. A line with a word among its features is a
-bad row, never a header: a damaged first row must not pass for names.
+Where neither of these last two holds, a header of numbers and a name cannot be told from a row, so
+the user is asked. A line with a word among its features is a bad row, never a header: a damaged
+first row must not pass for names.
 """
 
 from pathlib import Path
@@ -34,7 +35,7 @@ def first_row_is_header(
     path: Path, fields: list[str], at: int, y: np.ndarray, classes: tuple[str, ...]
 ) -> bool:
     """Rule 3: `fields` were read as row 0, their label is in column `at`, y [N] are all labels."""
-    if len(y) < 2 or np.count_nonzero(y == y[0]) > 1:
+    if len(y) < 2 or np.count_nonzero(y == y[0]) > 1 or len(set(fields)) < len(fields):
         return False
     named = not is_number(classes[y[0]])
     numbers = [is_number(name) for c, name in enumerate(classes) if c != y[0]]

@@ -26,11 +26,12 @@ def open_regular(path: Path) -> Iterator[BufferedReader]:
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"{path}: cannot read this file ({reason}).") from None
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise UserError(f"{path}: cannot read {kind}; expected a regular file.")
     with os.fdopen(handle, "rb") as file:
-        mode = os.fstat(handle).st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-            raise UserError(f"{path}: cannot read {kind}; expected a regular file.")
         yield file
 
 

@@ -1,4 +1,4 @@
-"""No probe."""
+"""No probe: nothing is measured after the run."""
 
 from dataclasses import dataclass
 

@@ -22,7 +22,7 @@ def build(results: Results, out: Path, with_figures: bool = True) -> list[str]:
     write_statistics(settings, out)
     pictures = write_figures(settings, out / "figures") if with_figures else []
     _write(out / "index.html", page.render(results, settings, judged, made, pictures))
-    counts = [f"{setting.title}. {verdicts.summary(found)}." for setting, found in judged.items()]
+    counts = [f"{setting.title}. {verdicts.summary(claims)}." for setting, claims in judged.items()]
     return [f"{len(results.frame)} runs.", *counts, *results.notes, f"Open {out / 'index.html'}"]
 
 
@@ -45,7 +45,9 @@ def write_verdicts(settings: BySetting, out: Path) -> dict[Setting, list[verdict
     """verdicts.md and verdicts.csv."""
     judged = {setting: verdicts.judge(results) for setting, results in settings.items()}
     _write(out / "verdicts.md", verdicts.markdown(judged))
-    rows = [{"setting": setting.id, **vars(v)} for setting, found in judged.items() for v in found]
+    rows = [
+        {"setting": setting.id, **vars(v)} for setting, claims in judged.items() for v in claims
+    ]
     _write(out / "verdicts.csv", pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
     return judged
 

@@ -116,7 +116,7 @@ def test_make_names_the_component_in_its_refusals():
         ("learner.hidden", [-1], "a width cannot be negative"),
         ("learner.pretrain.lr", -1, "learner.pretrain.lr=-1"),
         ("lookback.select", "newest", "Choices: nearest, random, stratified."),
-        ("stream.scaler", "minmax", "Choices: frozen, none, per_step."),
+        ("stream.scaler", "minmax", "Choices: frozen, none, per_step, running."),
         ("seed.values", [1, 1], "distinct"),
         ("seed.values", [], "distinct"),
         ("stream.gold", "foo", "stream.gold=foo is not a choice. Choices: segment, record, or a"),

@@ -3,15 +3,18 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dataset_support import REPO, dataset
 
+from sdsl.config.schema import DataConfig
+
 
 @pytest.fixture
-def data(tmp_path: Path) -> dict:
+def data(tmp_path: Path) -> DataConfig:
     """Nothing of the user's, no network, a cache that starts empty."""
-    return {"root": None, "download": False, "cache": str(tmp_path / "cache")}
+    return DataConfig(root=None, download=False, cache=str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="session")
@@ -23,10 +26,10 @@ def originals() -> Path:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Callable[..., dict]:
+def own(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Writes a file and returns the dataset that reads it as the user's own stream."""
 
-    def write(content: str | bytes, name: str = "mine.csv", **changes) -> dict:
+    def write(content: str | bytes, name: str = "mine.csv", **changes: Any) -> dict[str, Any]:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return dataset("own/csv", path=str(path), **{"segment_size": 4, "test_size": 2, **changes})

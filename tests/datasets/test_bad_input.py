@@ -4,12 +4,13 @@ import gzip
 import io
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from dataset_support import dataset
+from dataset_support import dataset, stream
 
 from sdsl.datasets import load
 from sdsl.datasets.files import find
@@ -47,9 +48,6 @@ BAD = {  # name of the file, its content, what the message says
     "empty": ("x.csv", "", "empty; expected rows"),
     "blank": ("x.csv", "\n\n \n", "empty; expected rows"),
     "empty gzip": ("x.csv.gz", gzip.compress(b""), "empty; expected rows"),
-    "one class": ("x.csv", "1,2,a\n" * 20, r"one class only \('a'\).*dataset\.label"),
-    "class not in gold": ("x.csv", GOOD + "1,2,c\n", "no row of class c among the first 4 rows"),
-    "too short": ("x.csv", "1,2,a\n2,3,b\n", r"2 rows are fewer than two segments of 4.*Lower"),
     "binary": ("x.csv", b"\xff\xfe\x00\x01\n" * 9, "line 1: not UTF-8 text"),
     "unknown ending": ("x.pkl", GOOD, r"unknown ending '\.pkl'; expected one of \.csv"),
     "outside name": ("x.zip", packed("../x.csv"), r"'\.\./x\.csv', which points outside"),
@@ -73,13 +71,13 @@ def test_bad_file(name, content, message, own, data):
     with pytest.raises(UserError, match=message) as caught:
         load(own(content, name), data)
     assert name in str(caught.value)
-    assert not list(Path(data["cache"]).rglob("*.part"))
+    assert not list(Path(data.cache).rglob("*.part"))
 
 
 def test_nothing_is_cached_of_a_bad_file(own, data):
     with pytest.raises(UserError):
         load(own(GOOD + "1,two,a\n"), data)
-    assert not [p for p in Path(data["cache"]).rglob("*") if p.is_file()]
+    assert not [p for p in Path(data.cache).rglob("*") if p.is_file()]
 
 
 def test_an_npz_is_never_unpickled(own, data):
@@ -109,15 +107,31 @@ def test_a_label_column_that_is_not_there(label, message, own, data):
         load(own("u,v,w\n" + GOOD, label=label), data)
 
 
-def test_test_rows_must_leave_rows_to_learn_from(own, data):
-    with pytest.raises(UserError, match=r"test_size=4 must be above 0 and below"):
-        load(own(GOOD, test_size=4), data)
+STREAMS = {  # rows, changed settings, what the message says
+    "one class": ("1,2,a\n" * 20, {}, r"one class only \('a'\).*dataset\.label"),
+    "a class not in gold": (GOOD + "1,2,c\n", {}, "no row of class c"),
+    "too short": ("1,2,a\n2,3,b\n" * 3, {}, r"6 rows are fewer than two segments of 4.*Lower"),
+    "no rows to learn from": (
+        GOOD,
+        {"test_size": 4},
+        r"test_size=4 must be below .*segment_size=4",
+    ),
+}
+
+
+@pytest.mark.parametrize("text, changes, message", STREAMS.values(), ids=STREAMS.keys())
+def test_a_table_that_cannot_be_a_stream(text, changes, message, own, data):
+    section = own(text, **changes)
+    table = load(section, data)  # as a table it is sound
+    with pytest.raises(UserError, match=message) as caught:
+        stream(table, section)
+    assert "mine.csv" in str(caught.value)
 
 
 def test_a_file_of_another_shape(data, tmp_path):
     (tmp_path / "spam.csv").write_text(GOOD)
     with pytest.raises(UserError, match=r"spam\.csv: expected 9324 rows for spam, found 20"):
-        load(dataset("spam"), {**data, "root": str(tmp_path)})
+        load(dataset("spam"), replace(data, root=str(tmp_path)))
 
 
 def test_a_missing_file_or_folder(own, data, tmp_path):
@@ -126,7 +140,7 @@ def test_a_missing_file_or_folder(own, data, tmp_path):
     with pytest.raises(UserError, match=r"gone\.csv: no such file"):
         load({**own(GOOD), "path": str(tmp_path / "gone.csv")}, data)
     with pytest.raises(UserError, match=r"gone: no such folder\. Set data\.root"):
-        load(dataset("spam"), {**data, "root": str(tmp_path / "gone")})
+        load(dataset("spam"), replace(data, root=str(tmp_path / "gone")))
 
 
 def test_a_folder_without_permission(monkeypatch, tmp_path):

@@ -58,7 +58,7 @@ def test_what_was_used_is_logged(data, caplog):
 
 
 def test_a_file_of_the_users_comes_first_and_an_unknown_one_says_so(data, tmp_path):
-    data["root"] = str(tmp_path)
+    data.root = str(tmp_path)
     rows = "".join(f"{i % 7}.5,{i % 5},{1 + i % 2}\n" for i in range(3000))
     (tmp_path / "ug_2c_2d.CSV").write_text(rows)
     table = load({**dataset("ug_2c_2d"), "expect": {}}, data)
@@ -67,7 +67,7 @@ def test_a_file_of_the_users_comes_first_and_an_unknown_one_says_so(data, tmp_pa
 
 
 def test_a_root_without_the_file_falls_through(data, tmp_path):
-    data["root"] = str(tmp_path)
+    data.root = str(tmp_path)
     assert load(dataset("ug_2c_2d"), data).standing == "regenerated"
 
 
@@ -111,7 +111,7 @@ def test_settings_are_never_chosen_on_the_eight(name, data):
 
 
 def test_development_limits(data):
-    with pytest.raises(UserError, match=r"dataset\.classes=9: expected 2 to 6"):
+    with pytest.raises(UserError, match=r"dataset\.classes=9 is out of range: expected 2 to 6"):
         load(dataset("dev/path", classes=9), data)
     with pytest.raises(UserError, match=r"no dataset 'nope'; it has: .*penbased"):
         load(dataset("dev/keel", keel="nope"), data)

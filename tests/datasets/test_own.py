@@ -54,9 +54,10 @@ def test_numbers_as_labels_sort_by_value(own, data):
     assert table.classes == ("2", "9", "10") and table.y.tolist() == [2, 1, 0, 2] * 3
 
 
-def test_a_header_of_numbers_must_be_declared(own, data):
-    text = "0,1,2\n" + "5,6,a\n7,8,b\n" * 6
+def test_a_header_of_numbers_may_be_declared(own, data):
+    text = "0,3,9\n" + "5,6,1\n7,8,2\n" * 6
     assert load(own(text, header=True), data).X[0].tolist() == [5, 6]
+    assert load(own(text), data).X[0].tolist() == [0, 3]  # nothing tells it from a row
 
 
 def test_npz(own, data):

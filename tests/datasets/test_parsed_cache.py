@@ -5,19 +5,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdsl.datasets import cache, load, sources
+from sdsl.config.schema import DataConfig
+from sdsl.datasets import cache, load, source
 
 GOOD = "1.0,2.0,a\n3.0,4.0,b\n" * 10
 
 
-def entries(data: dict) -> list[Path]:
-    return [p for p in Path(data["cache"]).rglob("*") if p.is_file()]
+def entries(data: DataConfig) -> list[Path]:
+    return [p for p in Path(data.cache).rglob("*") if p.is_file()]
 
 
 def test_the_second_load_does_not_parse(own, data, monkeypatch):
     settings = own(GOOD)
     first = load(settings, data)
-    monkeypatch.setattr(sources, "parse", lambda *_: pytest.fail("parsed again"))
+    monkeypatch.setattr(source, "parse", lambda *_: pytest.fail("parsed again"))
     second = load(settings, data)
     assert np.array_equal(first.X, second.X) and first.classes == second.classes
     (entry,) = entries(data)

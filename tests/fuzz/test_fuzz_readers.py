@@ -12,17 +12,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sdsl.datasets import load
-from sdsl.datasets import spam_corpus as words
-from sdsl.datasets.files import Content, read
-from sdsl.datasets.parse import PARSERS, parse
+from sdsl.config.schema import DataConfig
+from sdsl.datasets import check, labels, load, spam_corpus
+from sdsl.datasets.files import Content
+from sdsl.datasets.parse import PARSERS, Reading, parse
 from sdsl.errors import UserError
 
 CSV = b"u,v,y\n" + b"1.0,2.0,a\n3.0,4.0,b\n" * 6
 ARFF = b"@relation r\n@attribute u real\n@attribute v real\n@attribute y {a,b}\n@data\n" + CSV[6:]
-CORPUS = b"@attribute a {0,1}\n@attribute b {0,1}\n@attribute c {spam,legitimate}\n@data\n" + (
-    b"1,0,spam\n0,1,legitimate\n{0 1}\n{1 1, 2 legitimate}\n"
-)
 BYTES = st.sampled_from(
     [b"", b"\0", b"\xff", b'"', b"'", b",", b"\n", b"\r", b"nan", b"1e999", b";", b"\t", b"@data\n"]
 )
@@ -62,7 +59,11 @@ def files(draw) -> tuple[str, bytes]:
 
 
 @settings(max_examples=1000)
-@given(files(), st.sampled_from([-1, 0, "y", "-1", 99, "", None]), st.sampled_from([None, True]))
+@given(
+    files(),
+    st.sampled_from([-1, 0, "y", "-1", 99, "", "9" * 5000]),
+    st.sampled_from([None, True, False]),
+)
 @example((".csv", b"1" * 5000 + b",a\n2,b\n"), -1, None)
 @example((".csv", b'"' + b"x" * 200_000), -1, None)
 @example((".csv", b"1,2,a\r3,4,b\r"), -1, None)
@@ -71,13 +72,14 @@ def files(draw) -> tuple[str, bytes]:
 def test_a_parser(file, label, header):
     suffix, data = file
     try:
-        rows = parse(Content(Path(f"x{suffix}"), data, suffix), label, header)
+        rows = parse(Content(Path(f"x{suffix}"), data, suffix), Reading(label, header))
     except UserError as error:
         assert str(error).startswith("x.")
         return
     assert rows.X.dtype == np.float32 and np.isfinite(rows.X).all()
     assert len(rows.X) == len(rows.y) > 0
-    assert set(rows.y) <= set(range(len(rows.classes)))
+    assert set(rows.y) == set(range(len(rows.classes)))
+    assert not any(map(labels.problem, rows.classes))
 
 
 def packed(name: str, data: bytes) -> bytes:
@@ -105,11 +107,12 @@ def test_a_package_through_the_whole_reader(tmp_path_factory, file):
     (folder / name).write_bytes(data)
     settings = {
         **{"name": "own", "path": str(folder / name), "label": -1, "header": None},
-        **{"segment_size": 4, "test_size": 2, "order": "file", "sources": [{"kind": "own"}]},
+        **{"segment_size": 4, "test_size": 2, "gold_per_class": 1, "calibrated_segments": None},
+        **{"order": "file", "sources": [{"kind": "own"}]},
     }
     kept = {folder / name}
     try:
-        load(settings, {"root": None, "download": False, "cache": str(folder / "cache")})
+        load(settings, DataConfig(root=None, download=False, cache=str(folder / "cache")))
     except UserError as error:
         assert name in str(error) or "own" in str(error)
     for path in folder.rglob("*"):
@@ -118,20 +121,62 @@ def test_a_package_through_the_whole_reader(tmp_path_factory, file):
             np.load(path, allow_pickle=False)["X"]
 
 
-@settings(max_examples=200)
-@given(st.binary(max_size=60) | damaged(CORPUS), st.booleans())
-def test_the_spam_corpus(corpus, data, squeeze):
-    path = corpus / ("x.arff.gz" if squeeze else "x.arff")
-    path.write_bytes(gzip.compress(data, mtime=0) if squeeze else data)
+def corpus_zip(words: bytes, labels: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("spam/spam.data", words)
+        archive.writestr("spam/spam.labels", labels)
+    return buffer.getvalue()
+
+
+WORDS, LABELS = b"1 0 1\n0 1 1\n1 1 0\n", b"1\n0\n1\n"
+CORPORA = (
+    st.binary(max_size=60)
+    | damaged(corpus_zip(WORDS, LABELS))
+    | damaged(WORDS).map(lambda words: corpus_zip(words, LABELS))
+    | damaged(LABELS).map(lambda names: corpus_zip(WORDS, names))
+)
+
+
+@settings(max_examples=300)
+@given(CORPORA)
+@example(corpus_zip(WORDS, LABELS))
+def test_the_spam_corpus(corpus, data):
+    path = corpus / "x.zip"
+    path.write_bytes(data)
     try:
-        rows = words.select(path, 2).decode().splitlines()
+        rows = spam_corpus.select(path, 2).decode().splitlines()
     except UserError as error:
         assert path.name in str(error)
         return
     assert all(len(row.split(",")) == 3 for row in rows)
-    assert read(path).data
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("corpus")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=4,
+)
+KEYS = st.sampled_from(
+    ["name", "path", "label", "header", "order", "sources", "expect", "segment_size", "kind", "x"]
+)
+OWN = {
+    **{"name": "own", "path": "x.csv", "label": -1, "header": None, "order": "file"},
+    **{"segment_size": 4, "test_size": 2, "gold_per_class": 1, "calibrated_segments": None},
+    **{"sources": [{"kind": "own"}]},
+}
+
+
+@settings(max_examples=300)
+@given(KEYS, VALUES, st.booleans())
+def test_a_dataset_section(key, value, inside):
+    section = OWN | ({"sources": [{"kind": "own", key: value}]} if inside else {key: value})
+    try:
+        check(section)
+    except UserError as error:
+        assert "dataset" in str(error)

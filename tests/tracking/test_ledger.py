@@ -180,8 +180,9 @@ def test_a_full_disk_costs_one_job(here, monkeypatch, capfd):
     assert "twonorm" in out and not list((here / "outputs" / "tmp").iterdir())
 
 
-def test_440_runs_leave_under_300_mb(here):
+def test_440_runs_leave_under_300_mb(here, monkeypatch):
     """What the longest stream and the method that logs most leave, 440 times."""
+    monkeypatch.setattr(provenance, "diff", lambda: "")  # whatever is being changed right now
     brief = ("labeler.fit.steps=1", "labeler.feedback.steps=1", "replay.steps=1", *TINY[-1:])
     line = ("method=ours", "dataset=ug_2c_2d", "probe=flatness", *brief)
     assert call(*line, "seed=0") == 0

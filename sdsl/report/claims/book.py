@@ -85,14 +85,14 @@ def _statements() -> Iterator[Claim]:
 
 def _claim(entry: Mapping[str, Any], dataset: str, metric: str | None) -> Claim:
     """A claim of claims.yaml about one of its datasets, in one of its metrics if it has any."""
-    own = dict(entry.get("sizes", {}).get(dataset, {}))
-    names = {**own, "dataset": dataset_name(dataset)}
+    parameters = dict(entry.get("sizes", {}).get(dataset, {}))
+    names = {**parameters, "dataset": dataset_name(dataset)}
     if metric:
-        own["metric"] = metric
+        parameters["metric"] = metric
         names["metric"] = METRIC_NAMES[metric]
-    own |= {"dataset": dataset, "text": entry["text"].format(**names)}
+    parameters |= {"dataset": dataset, "text": entry["text"].format(**names)}
     shared = {key: value for key, value in entry.items() if key not in NOT_OF_ONE_CLAIM}
-    return TESTS[entry["test"]](**{**shared, **own})
+    return TESTS[entry["test"]](**{**shared, **parameters})
 
 
 @functools.cache

@@ -89,7 +89,7 @@ def render(
     return _template().render(
         css=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         js=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        overviews=[_overview(setting, found) for setting, found in judged.items()],
+        overviews=[_overview(setting, claims) for setting, claims in judged.items()],
         verdict_numbers={verdict: number for number, verdict in enumerate(VERDICTS)},
         rules=verdicts.RULES,
         methods=numbers,
@@ -130,13 +130,13 @@ def _colour(method: str) -> str:
     return "currentColor" if colour == INK else colour
 
 
-def _overview(setting: Setting, found: Sequence[verdicts.Verdict]) -> Overview:
+def _overview(setting: Setting, judged: Sequence[verdicts.Verdict]) -> Overview:
     return Overview(
         setting,
-        found,
-        counts=verdicts.counts(found),
-        on_originals=verdicts.counts([v for v in found if v.standing == "original"]),
-        undecided=sum(v.undecided for v in found),
+        judged,
+        counts=verdicts.counts(judged),
+        on_originals=verdicts.counts([v for v in judged if v.standing == "original"]),
+        undecided=sum(v.undecided for v in judged),
     )
 
 

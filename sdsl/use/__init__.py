@@ -1,0 +1,1 @@
+"""Use on a stream without labels: what the class and the command need beside the engine."""

@@ -1,0 +1,82 @@
+"""Reading a store: what a run's tags, params and files become."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli import TINY, call
+
+from sdsl.errors import UserError
+from sdsl.report.claims import verdicts
+from sdsl.report.runs import export, gather
+from sdsl.report.runs.results import Results
+
+
+def logged(**tags: str) -> SimpleNamespace:
+    """A run as MLflow returns it, as far as gather reads it."""
+    tags = {"method": "mine", "dataset": "satimage", "seed": "3", **tags}
+    # The YAML expects another shape; the report must not read it.
+    params = {"dataset.expect.rows": "1", "dataset.test_size": "40", "stream.prefix": "literal"}
+    info = SimpleNamespace(run_id="0" * 32, start_time=1)
+    data = SimpleNamespace(tags=tags, params=params, metrics={"acc_final": 0.5, "online": 0.1})
+    return SimpleNamespace(info=info, data=data)
+
+
+def shape_verdict(run: SimpleNamespace) -> verdicts.Verdict:
+    frame = pd.DataFrame([gather.row(run)]).set_index("run_id")
+    judged = verdicts.judge(Results(frame))
+    (found,) = [v for v in judged if v.test == "shape" and v.dataset == "satimage"]
+    return found
+
+
+def test_the_shape_of_the_data_is_that_of_the_data_that_ran():
+    run = logged(data_rows="6435", data_features="36", data_classes="7")
+    row = gather.row(run)
+    assert (row["rows"], row["features"], row["classes"]) == (6435, 36, 7)
+    found = shape_verdict(run)
+    assert found.verdict == "reproduced"
+    assert found.numbers == "here 6,435 x 36, 7 classes; paper 6,435 x 36, 7 classes"
+    other = shape_verdict(logged(data_rows="6435", data_features="36", data_classes="6"))
+    assert other.verdict == "not reproduced"
+
+
+def test_an_older_run_without_the_shape_of_its_data_decides_nothing():
+    row = gather.row(logged())
+    assert all(np.isnan(row[name]) for name in ("rows", "features", "classes"))
+    found = shape_verdict(logged())
+    assert (found.verdict, found.numbers) == ("not run", "the shape of the data was not logged")
+
+
+def test_a_step_curve_is_no_number_of_the_run():
+    row = gather.row(logged())
+    assert row["acc_final"] == 0.5
+    assert "online" not in row
+
+
+def test_a_real_store(here):
+    assert call(*TINY, "seed=0,1") == 0
+    with pytest.raises(UserError, match="--include-short"):
+        gather.gather(None)
+    found = gather.gather(None, short=True)
+    assert list(found.frame.seed) == [0, 1]
+    (row, _) = found.frame.itertuples()
+    assert row.variant == "st (learner.pretrain.steps=5)"
+    assert row.stream == "twonorm (T=2)"
+    said = "No run of st has the settings that conf/ gives it now"
+    assert any(said in note for note in found.notes)
+    R = found.R[row.Index]
+    assert R.shape == (2, 2)
+    assert row.acc_final == R[-1].mean()
+    assert row.data_standing == "original"
+    assert (row.rows, row.features, row.classes) == (7400, 20, 2)
+    assert len(row.data_sha256) == len(row.config_sha256) == 64
+    assert "online" not in found.frame
+    export.write(found, here / "small")
+    pd.testing.assert_frame_equal(export.read(here / "small").frame, found.frame)
+
+
+def test_no_store_is_said_and_none_is_made(tmp_path):
+    with pytest.raises(UserError, match="There is no store"):
+        gather.gather(f"sqlite:///{tmp_path}/mlflow.db")
+    assert not list(tmp_path.iterdir())

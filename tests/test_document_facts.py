@@ -1,0 +1,164 @@
+"""The documents are true: links lead somewhere, tables are complete, numbers are those measured."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import support
+import yaml
+from documents import CONF, DOCUMENTS, README, SWEEPS, Document, named
+
+import sdsl
+from sdsl import search
+
+PAPER = support.ROOT / "outputs" / "paper"
+PROJECT = tomllib.loads((support.ROOT / "pyproject.toml").read_text())["project"]
+every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: one.name)
+
+
+def test_the_readme_is_short():
+    assert len(README.text.split()) <= 1500
+    assert len(README.text.splitlines()) <= 200
+
+
+@every_document
+def test_links_lead_somewhere(document):
+    for link in document.links():
+        path, _, anchor = link.partition("#")
+        target = (document.path.parent / path).resolve() if path else document.path
+        assert target.exists(), link
+        assert not anchor or anchor in Document(target).anchors(), link
+
+
+def test_nothing_cites_a_document_that_is_not_here():
+    absent = re.compile(r"\b(?:PROTOCOL|ALGORITHMS|DESIGN)\b|\.\./shared")
+    folders = [PAPER, *(support.ROOT / name for name in ("conf", "sweeps", "sdsl", "tests"))]
+    files = [path for folder in folders for path in folder.rglob("*.*")]
+    texts = [path for path in files if path.suffix in (".md", ".py", ".yaml")]
+    texts = [path for path in [README.path, *texts] if path != Path(__file__)]
+    assert not [path for path in texts if absent.search(path.read_text(encoding="utf-8"))]
+
+
+def test_every_method_stands_in_the_table():
+    cells = " ".join(CONF.table("method"))
+    assert set(re.findall(r"`(\w+)`", cells)) == set(support.METHODS)
+
+
+def test_every_sweep_stands_in_the_table_with_its_runs():
+    rows = SWEEPS.table("sweep")
+    files = sorted((support.ROOT / "sweeps").glob("*.yaml"))
+    assert sorted(rows) == [f"`{file.stem}`" for file in files]
+    for file in files:
+        said = re.search(r"^# (\d+) runs", file.read_text(encoding="utf-8"), re.M)
+        assert rows[f"`{file.stem}`"][1] == said[1]
+
+
+def test_every_room_is_described():
+    rooms = [path.parent.name for path in (support.ROOT / "sdsl").glob("*/__init__.py")]
+    text = " ".join(named("sdsl/README.md").table("room"))
+    assert all(f"`{room}/" in text for room in rooms)
+
+
+def test_the_citation():
+    cited = yaml.safe_load((support.ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)  # required by CFF 1.2.0
+    assert cited["version"] == sdsl.__version__ == PROJECT["version"]
+    paper = cited["preferred-citation"]
+    assert {"type", "title", "authors"} <= set(paper)
+    names = [f"{author['given-names']} {author['family-names']}" for author in paper["authors"]]
+    text = " ".join(README.text.split())
+    assert ", ".join(names) in text
+    assert paper["title"] in text
+
+
+def test_hooks_use_the_installed_tools():
+    hooks = yaml.safe_load((support.ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    (local,) = hooks["repos"]
+    assert local["repo"] == "local"
+    assert {hook["language"] for hook in local["hooks"]} == {"system"}
+
+
+# Numbers
+
+
+def shown(value: float) -> str:
+    """0.9363 as the tables of the README write it."""
+    return f"{value:.3f}".removeprefix("0")
+
+
+@pytest.fixture(scope="module")
+def cells() -> dict[str, pd.DataFrame]:
+    """metric -> the exported table; one row per method and dataset."""
+    names = "acc_online", "acc_final"
+    return {name: pd.read_csv(PAPER / "tables" / f"{name}.csv") for name in names}
+
+
+def test_the_table_of_the_readme(cells):
+    mean = cells["acc_online"].pivot(index="method", columns="dataset", values="mean")
+    head = re.search(r"^\| method \|(.+)\|$", README.text, re.M)[1]
+    datasets = [name.strip().lower() for name in head.split("|")]
+    assert sorted(datasets) == sorted(mean.columns)
+    rows = README.table("method")
+    assert len(rows) >= 5
+    for name, row in rows.items():
+        method = re.match(r"`(\w+)`", name)[1]
+        assert row == [shown(mean.loc[method, dataset]) for dataset in datasets], method
+
+
+def test_the_other_numbers_of_the_readme(cells):
+    online, final = cells["acc_online"], cells["acc_final"]
+    known = [*online["mean"], *final["mean"], *online["static_bound"], *final["paper_mean"]]
+    known = {shown(value) for value in known if value == value}
+    assert set(re.findall(r"(?<![\d.])\.\d{3}\b", README.text)) <= known
+
+
+def test_what_the_readme_says_of_the_table(cells):
+    frame = cells["acc_online"]
+    mean = frame.pivot(index="method", columns="dataset", values="mean")
+    blind = mean.drop(["jt", "oracle_labels", "static_bound"], errors="ignore")
+    lead = (mean.loc["record"] - mean.loc["ours"])[lambda gap: gap > 0]
+    assert (len(lead), (lead < 0.01).sum()) == (6, 3)
+    for dataset in ("mg_2c_2d", "ug_2c_2d", "ug_2c_3d"):
+        assert blind[dataset].idxmax() == "scargc"
+    assert frame[frame["method"] == "scargc"][["n", "swaps"]].sum().tolist() == [40, 0]
+    assert blind.min(axis=1).idxmax() == "ours_modes"
+    assert shown(blind["spam"].max()) == shown(mean.loc["st", "spam"])
+    swaps = frame.set_index(["method", "dataset"])["swaps"]
+    assert swaps["ours", "mg_2c_2d"] == 5
+    standing = frame.drop_duplicates("dataset").set_index("dataset")["standing"]
+    assert standing["ug_2c_3d"] == "stand-in"
+    assert set(standing[standing == "reconstruction"].index) == {"ug_2c_5d", "spam"}
+
+
+def test_the_number_of_claims():
+    verdicts = pd.read_csv(PAPER / "verdicts.csv").query("setting == 'literal'")["verdict"]
+    n = verdicts.value_counts()
+    assert n["not run"] == 1
+    text = " ".join(README.text.split())
+    assert f"makes {len(verdicts)} claims that can be tested" in text
+    assert f"**{n['reproduced']} are reproduced, {n['not reproduced']} are not.**" in text
+    assert f"Another {n['out of reach']} are out of reach" in text
+    counts = (
+        f"{len(verdicts)} claims are: {n['reproduced']} reproduced, {n['not reproduced']} not, "
+        f"{n['out of reach']} out of reach, {n['not run']} not run"
+    )
+    assert counts in " ".join(named("outputs/paper/README.md").text.split())
+
+
+def test_the_table_of_the_search():
+    table = search.markdown(PAPER / "search.csv")
+    assert table.strip() in named("outputs/paper/SETTINGS.md").text
+
+
+def test_what_one_run_costs():
+    rows = json.loads((PAPER / "bench" / "store.json").read_text())["rows"]
+    one, twelve, disk = (row["raw"] for row in rows)
+    table = list(SWEEPS.table("per run").values())
+    for row, part in enumerate(("Hydra", "data", "MLflow", "artifacts")):
+        assert table[row] == [f"{raw[part]:.2f} s" for raw in (one, twelve)]
+    assert table[5] == [f"{sum(raw.values()):.2f} s" for raw in (one, twelve)]
+    assert table[6][1] == f"{disk['database'] / 1e3:.0f} kB"
+    assert table[7][1] == f"{disk['artifacts'] / 1e3:.0f} kB in {disk['files']:.0f} files"
