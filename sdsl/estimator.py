@@ -23,6 +23,7 @@ from sdsl.errors import UserError
 from sdsl.use import history
 from sdsl.use.following import Following
 from sdsl.use.method_config import method_config, method_setup, own_modules
+from sdsl.use.saved import KIND, plain_model
 
 DEFAULT_METHOD = "ours"  # the one that the results recommend
 
@@ -136,16 +137,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write one file, whole or not at all; it can be read without running anything."""
         check_is_fitted(self)
-        params = {name: _path_as_text(value) for name, value in self.get_params().items()}
+        params = self.get_params() | {"seed": int(self.seed)}
         names = getattr(self, "feature_names_in_", None)
-        held = {
-            "kind": type(self).__name__,
-            "params": params | {"seed": int(self.seed), "overrides": _plain(self.overrides)},
-            "classes": {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()},
-            "features": self.n_features_in_,
-            "feature_names": None if names is None else [str(name) for name in names],
-            "following": self.following_.plain(),
-        }
+        held = plain_model(params, self.classes_, self.n_features_in_, names, self.following_)
         state.save_state(path, held, own_modules(self.following_.config))
 
     @classmethod
@@ -155,8 +149,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         modules: of your own components in it, such as ["lab.neighbours"]; no others are imported.
         """
         held = state.load_state(path, modules)
-        if not isinstance(held, dict) or held.get("kind") != cls.__name__:
-            raise UserError(f"{path}: a state of sdsl, but not of a {cls.__name__}.")
+        if not isinstance(held, dict) or held.get("kind") != KIND:
+            raise UserError(f"{path}: a state of sdsl, but not of a {KIND}.")
         try:
             model = cls(**held["params"])
             values, dtype = held["classes"]["values"], held["classes"]["dtype"]
@@ -171,11 +165,3 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
 
     def _checked(self, X: Any) -> np.ndarray:
         return validate_data(self, X, dtype=np.float32, reset=False, ensure_min_samples=0)
-
-
-def _path_as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
-
-
-def _plain(overrides: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if overrides is None else dict(overrides)

@@ -1,21 +1,32 @@
 """Ctrl-C and SIGTERM end a run in good order: never in the middle of a call to the store.
 
 Between the store's commit of a new run and our note of its id, an interrupt would leave a run that
-nobody marks as KILLED.
+nobody marks as KILLED. The first signal ends the command; more of them, while it puts things in
+order, change nothing, unless that takes longer than GRACE.
 """
 
+import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+GRACE = 10.0  # seconds after the first signal; from then on a signal ends the process at once
 _depth = 0
 _waiting: int | None = None
+_stopped: float | None = None  # when the first signal struck
 
 
 def install() -> None:
-    """Both signals become a KeyboardInterrupt that carries the signal's number."""
+    """Both signals become a KeyboardInterrupt that carries the signal's number.
+
+    To be called again after imports: polars, which MLflow loads if it is there, puts a handler of
+    its own in place, and under that one a main thread that waits for a lock is not woken.
+    """
+    global _stopped
+    _stopped = None
     for number in SIGNALS:
         signal.signal(number, _handle)
 
@@ -36,12 +47,21 @@ def shielded() -> Iterator[None]:
         _depth -= 1
         if not _depth and _waiting is not None:
             number, _waiting = _waiting, None
-            raise KeyboardInterrupt(number)
+            _strike(number)
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
     global _waiting
-    if _depth:
+    if _stopped is not None:
+        if time.monotonic() > _stopped + GRACE:
+            os._exit(128 + number)
+    elif _depth:
         _waiting = number
     else:
-        raise KeyboardInterrupt(number)
+        _strike(number)
+
+
+def _strike(number: int) -> None:
+    global _stopped
+    _stopped = time.monotonic()
+    raise KeyboardInterrupt(number)

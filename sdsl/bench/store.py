@@ -1,6 +1,6 @@
 """What one more run costs beside its training, and leaves on disk: jobs of one seed and of twelve.
 
-The units of README's "What 100,000 runs would need": ST, whose training is nothing, on a new store.
+The units of "100,000 runs" in sweeps/README.md: ST, whose training is nothing, on a new store.
 """
 
 import tempfile

@@ -1,6 +1,7 @@
 """Reads NPZ and Parquet files in bounded memory; nothing is unpickled."""
 
 import io
+import zipfile
 from collections import Counter
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 
 from sdsl.datasets import limits
 from sdsl.datasets.files import Content
+from sdsl.datasets.messages import one_line
 from sdsl.datasets.unpack import open_zip, read_member
 from sdsl.errors import UserError
 
@@ -18,18 +20,7 @@ BATCH = 2**16  # rows of a Parquet file read at a time
 def read_npz(content: Content) -> tuple[np.ndarray, pa.ChunkedArray]:
     """X [N, d] float32 and labels [N] of an NPZ with the arrays X and y."""
     with open_zip(io.BytesIO(content.data), content.path) as archive:
-        try:
-            X, y = (
-                np.lib.format.read_array(
-                    io.BytesIO(read_member(archive, f"{name}.npy", content.path)),
-                    allow_pickle=False,
-                )
-                for name in ("X", "y")
-            )
-        except (UserError, ValueError, EOFError, MemoryError) as error:
-            raise UserError(
-                f"{content.path}: expected an NPZ with the plain arrays X and y ({error})."
-            ) from None
+        X, y = (_array(content, archive, name) for name in ("X", "y"))
     numbers, names = X.dtype.kind in "fiub", y.dtype.kind in "fiubUS"
     if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or not (numbers and names):
         raise UserError(
@@ -38,7 +29,21 @@ def read_npz(content: Content) -> tuple[np.ndarray, pa.ChunkedArray]:
         )
     with np.errstate(over="ignore"):
         X = X.astype(np.float32)
-    return _finite(content, X, 0), pa.chunked_array([pa.array(y.astype(str), pa.string())])
+    # Only the distinct labels become text: a million numbers as text take 84 MB.
+    distinct, place = np.unique(y, return_inverse=True)
+    labels = pa.DictionaryArray.from_arrays(place, pa.array(distinct.astype(str), pa.string()))
+    return _finite(content, X, 0), pa.chunked_array([labels])
+
+
+def _array(content: Content, archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    expected = f"{content.path}: expected an NPZ with the plain arrays X and y"
+    if f"{name}.npy" not in archive.namelist():
+        raise UserError(f"{expected}; it has no {name}.")
+    data = io.BytesIO(read_member(archive, f"{name}.npy", content.path))
+    try:
+        return np.lib.format.read_array(data, allow_pickle=False)
+    except (ValueError, EOFError, MemoryError) as error:
+        raise UserError(f"{expected} ({one_line(error)}).") from None
 
 
 def parquet_names(content: Content) -> list[str]:
@@ -55,9 +60,7 @@ def read_parquet(content: Content, label: int) -> tuple[np.ndarray, pa.ChunkedAr
     _check_columns(content, schema, label)
     # A long label that occurs a million times stays one entry of a dictionary.
     file = _open(content, read_dictionary=[schema.names[label]])
-    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > limits.MOST_BYTES:
-        raise limits.too_large(content.path)
+    _check_size(content, file.metadata)
     features, labels = limits.Features(content.path, len(schema.names) - 1), []
     done = 0
     for batch in file.iter_batches(BATCH):
@@ -79,12 +82,22 @@ def read_parquet(content: Content, label: int) -> tuple[np.ndarray, pa.ChunkedAr
     return features.joined(), pa.chunked_array(labels)
 
 
+def _check_size(content: Content, metadata: pq.FileMetaData) -> None:
+    """What the file says of itself; what it really holds is checked while reading."""
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    encoded = sum(group.total_byte_size for group in groups)
+    if max(encoded, 4 * metadata.num_rows * metadata.num_columns) > limits.MOST_BYTES:
+        raise limits.too_large(content.path)
+
+
 def _open(content: Content, read_dictionary: list[str] | None = None) -> pq.ParquetFile:
     try:
         source = pa.BufferReader(content.data)
         return pq.ParquetFile(source, read_dictionary=read_dictionary)
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{content.path}: not a readable Parquet file ({error}).") from None
+        raise UserError(
+            f"{content.path}: not a readable Parquet file ({one_line(error)})."
+        ) from None
 
 
 def _check_columns(content: Content, schema: pa.Schema, label: int) -> None:

@@ -66,7 +66,13 @@ def derived_file(cache: str | None, source: Path, name: str, make: Callable[[Pat
     path = folder(cache, "derived") / f"v{VERSION}-{digest}-{name}"
     if not path.exists():
         data = make(source)
-        _write(path, lambda file: file.write(data))
+        try:
+            _write(path, lambda file: file.write(data))
+        except OSError as error:
+            raise UserError(
+                f"{path}: cannot be written ({error.strerror}). Set data.cache to a folder with "
+                "room that you may write to."
+            ) from None
     return path
 
 

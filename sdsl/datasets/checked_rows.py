@@ -8,6 +8,7 @@ import numpy as np
 
 from sdsl.datasets import labels
 from sdsl.datasets.delimited import Text
+from sdsl.datasets.messages import shown
 from sdsl.errors import UserError
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -83,7 +84,7 @@ def _problem(value: str) -> str | None:
     except ValueError:
         number = None
     if number is None:
-        return f"expected a number, found {labels.shown(value)}"
+        return f"expected a number, found {shown(value)}"
     if abs(number) <= LARGEST:
         return None
-    return f"expected a finite number, found {labels.shown(value)}"
+    return f"expected a finite number, found {shown(value)}"

@@ -81,20 +81,22 @@ class Corpus(FileSource):
     """The SpamAssassin corpus, in `data.root` or downloaded, reduced to its best words."""
 
     files: list[str]  # names of the zip without ending
-    url: str
-    zip_sha256: str  # of the file at `url`
+    url: str | None = None  # where the zip can be had
+    zip_sha256: str | None = None  # of the file there
     words: int = number(low=1, high=100_000)
     sha256: dict[str, str] = field(default_factory=dict)  # of the resulting CSV -> standing
 
     def check(self) -> None:
         check_standings(self.name, list(self.sha256.values()))
+        if self.url and not self.zip_sha256:
+            raise UserError(f"{self.name}: the download {self.url} needs zip_sha256.")
 
     def load(self, data: "DataConfig") -> Raw | None:
         root = user_path(data.root) if data.root else None
         path = find(root, self.files, (".zip",)) if root else None
         source = f"file {path.name}" if path else f"download {self.url}"
         if path is None:
-            if not data.download:
+            if not (data.download and self.url):
                 return None
             path = fetch(self.url, Fingerprint(sha256=self.zip_sha256), data.cache)
         select = partial(spam_corpus.select, words=self.words)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from sdsl.datasets.messages import shown
 from sdsl.errors import UserError
 
 # How files spell a missing value. It would pass for a class of its own otherwise.
@@ -27,11 +28,6 @@ def problem(label: str) -> str | None:
         return None
     found = f"{name!r}, which stands for a missing value" if name else "nothing"
     return f"expected a class label, found {found}"
-
-
-def shown(value: str) -> str:
-    """A value as a message quotes it: a stray quote may have swallowed half a file."""
-    return repr(value if len(value) <= 40 else value[:37] + "...")
 
 
 def distinct(labels: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:

@@ -11,6 +11,7 @@ from sdsl.datasets.delimited import Text, open_text
 from sdsl.datasets.files import Content
 from sdsl.datasets.header import first_row_is_header
 from sdsl.datasets.labels import encode
+from sdsl.datasets.messages import one_line
 from sdsl.datasets.text_rows import read_text
 from sdsl.errors import UserError
 
@@ -46,7 +47,7 @@ def parse(content: Content, reading: Reading = Reading()) -> Parsed:  # noqa: B0
     except Exception as error:  # what csv, zipfile, NumPy or Arrow say of damaged bytes
         raise UserError(
             f"{content.path}: cannot be read as {content.suffix} ({type(error).__name__}: "
-            f"{error}); get the file again."
+            f"{one_line(error)}); get the file again."
         ) from None
     if not len(rows.y):
         raise UserError(f"{content.path}: no rows; expected rows of numbers with a label.")

@@ -61,7 +61,7 @@ def check(section: Mapping[str, Any]) -> None:
 
 
 def read_section(section: Mapping[str, Any]) -> Dataset:
-    """Every key, type and range of the section, how it is cut apart."""
+    """Every key, type and range of the section, apart from how its rows are cut."""
     section = _plain(section)
     entries = _entries(section.get("sources"))
     _refuse_unknown(section, entries)

@@ -17,6 +17,7 @@ from typing import cast
 import numpy as np
 
 from sdsl.datasets import limits
+from sdsl.datasets.messages import one_line
 from sdsl.datasets.unpack import open_regular, open_zip, read_member
 from sdsl.errors import UserError
 
@@ -114,7 +115,9 @@ def _lines(archive: zipfile.ZipFile, path: Path) -> Iterator[bytes]:
     except UserError:
         raise
     except Exception as error:  # what zipfile and zlib say of damaged bytes
-        raise UserError(f"{path}: cannot unpack spam.data ({error}); get it again.") from None
+        raise UserError(
+            f"{path}: cannot unpack spam.data ({one_line(error)}); get it again."
+        ) from None
 
 
 def _member(archive: zipfile.ZipFile, path: Path, name: str) -> str:

@@ -8,6 +8,7 @@ from sdsl.datasets import labels as class_labels
 from sdsl.datasets.checked_rows import blame, checked_rows
 from sdsl.datasets.delimited import Text
 from sdsl.datasets.limits import Features
+from sdsl.datasets.messages import one_line
 from sdsl.errors import UserError
 
 WIDE = 10_000  # columns from which pyarrow, with its buffers for each of them, is the slower way
@@ -20,7 +21,7 @@ def read_text(text: Text, label: int) -> tuple[np.ndarray, pa.ChunkedArray]:
     try:
         X, labels = read(text, label)
     except pa.ArrowInvalid as error:
-        raise blame(text, label) or UserError(f"{text.path}: {error}") from None
+        raise blame(text, label) or UserError(f"{text.path}: {one_line(error)}") from None
     if not np.isfinite(X).all():
         raise blame(text, label) or UserError(f"{text.path}: a number too large for float32.")
     if any(map(class_labels.problem, class_labels.distinct(labels)[0])):

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from sdsl.datasets import limits
+from sdsl.datasets.messages import one_line
 from sdsl.errors import UserError
 
 
@@ -54,8 +55,8 @@ def gunzip(file: BufferedReader, path: Path) -> bytes:
         raise
     except Exception as error:  # gzip and zlib have several ways to say it
         raise UserError(
-            f"{path}: truncated or damaged gzip ({error}); expected a complete .gz file. Copy or "
-            "download it again."
+            f"{path}: truncated or damaged gzip ({one_line(error)}); expected a complete .gz "
+            "file. Copy or download it again."
         ) from None
 
 
@@ -84,4 +85,4 @@ def read_member(archive: zipfile.ZipFile, member: str, path: Path) -> bytes:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{path}: cannot unpack {member} ({error}).") from None
+        raise UserError(f"{path}: cannot unpack {member} ({one_line(error)}).") from None

@@ -9,6 +9,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict
 
+from sdsl import interrupt
 from sdsl.config.help import config_folders, refuse_duplicates
 from sdsl.errors import UserError
 from sdsl.launch.job import plain
@@ -52,6 +53,7 @@ class SweepLauncher(Launcher):
         for ledger in ledgers.values():
             ledger.adopt_stale()
         screen = SweepScreen(jobs)
+        interrupt.install()  # again: everything is imported now
         try:
             with screen:
                 for job, result in self._run(sorted(jobs, key=lambda job: -job.cost)):

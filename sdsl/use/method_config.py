@@ -11,9 +11,7 @@ from sdsl.config.compose import composed
 from sdsl.config.home import home
 from sdsl.config.schema import Setup, setup
 from sdsl.errors import UserError
-
-# What a stream without labels leaves to choose; the rest belongs to an evaluation.
-SECTIONS = ("labeler", "replay", "lookback", "learner", "stream.scaler")
+from sdsl.use.sections import SECTIONS
 
 
 def method_config(

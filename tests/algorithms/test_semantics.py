@@ -1,4 +1,4 @@
-"""Invariant label semantics (ALGORITHMS 8, 13.2): projector, closed form, penalty, Procrustes."""
+"""Invariant label semantics: projector, closed form, penalty, Procrustes."""
 
 import numpy as np
 import pytest

@@ -118,6 +118,10 @@ def test_a_missing_value_and_a_download_without_a_hash():
     del section["sources"][1]["sha256"]
     with pytest.raises(UserError, match="needs sha256 or git_blob"):
         check(section)
+    section = dataset("spam")
+    del section["sources"][1]["zip_sha256"]
+    with pytest.raises(UserError, match="needs zip_sha256"):
+        check(section)
     section = dataset("ug_2c_2d")
     del section["sources"][2]["keyframes"]
     with pytest.raises(UserError, match="keyframes has no value"):

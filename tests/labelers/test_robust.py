@@ -73,7 +73,7 @@ def slow_prototypes(f, y, previous):
 
 
 class SlowSemantics:
-    """ALGORITHMS section 8 with prototypes as columns, U [m, C], as the paper writes them."""
+    """The closed form with prototypes as columns, U [m, C], as the paper writes them."""
 
     def __init__(self, ils: str, energy: float):
         self.ils, self.energy = ils, energy

@@ -1,7 +1,9 @@
-"""An interrupt waits for the end of a shielded block, and is not lost."""
+"""An interrupt waits for the end of a shielded block, is not lost, and strikes only once."""
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -27,5 +29,28 @@ def test_a_signal_waits_inside_and_strikes_outside(number):
         steps.append("outer")
     assert steps == ["inner", "outer"]
     assert stop.value.args == (number,)
+    interrupt.install()
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), number)
+
+
+def test_only_the_first_signal_strikes():
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        os.kill(os.getpid(), number)  # while the command puts things in order
+        with interrupt.shielded():
+            os.kill(os.getpid(), number)
+
+
+def test_who_cannot_wait_gets_out():
+    code = (
+        "import os, signal, time\n"
+        "from sdsl import interrupt\n"
+        "interrupt.GRACE = 0.0\n"
+        "interrupt.install()\n"
+        "try: os.kill(os.getpid(), signal.SIGINT)\n"
+        "finally:\n"
+        "    os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 128 + signal.SIGTERM

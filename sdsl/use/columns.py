@@ -1,0 +1,248 @@
+"""Columns of any kind to numbers: fitted on gold, kept as plain data, the same for every file.
+
+Numbers stay as they are. Missing values become the median or the most frequent category, categories
+are one-hot encoded, times are split into their parts, and what is constant in gold is left out. The
+work is done by scikit-learn's and skrub's transformers. `Plan` holds what they learnt; they are
+built again from it, so that no transformer has to be stored.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+from skrub import DatetimeEncoder, ToDatetime
+
+from sdsl.config.build import suggest
+from sdsl.datasets.labels import MISSING
+from sdsl.errors import UserError
+
+MOST_CATEGORIES = 100  # of one column; more are names or numbers of things, not categories
+
+
+@dataclass
+class Column:
+    """What gold says about one column."""
+
+    name: str
+    kind: str  # number | category | time
+    missing: int = 0  # cells without a value in gold
+    categories: list[str] = field(default_factory=list)
+    fill: str = ""  # the most frequent category
+    time_format: str | None = None
+    example: str = ""  # a time of gold: it shows which parts there are
+
+    def parts(self) -> list[str]:
+        """The numbers that it gives."""
+        if self.kind == "category":
+            return [f"{self.name}={c}" for c in self.categories]
+        return list(self._encoder().all_outputs_) if self.kind == "time" else [self.name]
+
+    def numbers(self, cells: pd.Series) -> pd.DataFrame:
+        """Its cells as numbers, missing ones as NaN; a cell of another type is refused."""
+        if self.kind == "number":
+            return pd.DataFrame({self.name: _numbers(self.name, cells)})
+        times = _times(self.name, cells, self.time_format).rename(self.name)
+        return self._encoder().transform(times).astype(np.float64)
+
+    def _encoder(self) -> DatetimeEncoder:
+        # No total seconds: they grow for ever, and every new row would be far from gold.
+        encoder = DatetimeEncoder(resolution="minute", add_weekday=True, add_total_seconds=False)
+        return encoder.fit(pd.Series(pd.to_datetime([self.example]), name=self.name))
+
+
+@dataclass
+class Plan:
+    """How columns become the features of a model."""
+
+    columns: list[Column]
+    medians: dict[str, float]  # of every number, for missing values
+    features: list[str]  # what is left without the constant ones
+    ignored: list[str]  # columns of gold that are not used
+    label: str
+
+    def transform(self, frame: pd.DataFrame) -> np.ndarray:
+        """Features [n, d] float32; one sentence says what does not fit."""
+        self._check_names(frame)
+        numbers = [c.numbers(_cells(frame, c.name)) for c in self.columns if c.kind != "category"]
+        parts = []
+        if numbers:
+            joined = pd.concat(numbers, axis=1)[list(self.medians)]
+            # The median of one row is that row: the imputer is as it was when fitted on gold.
+            imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+            imputer.fit(pd.DataFrame([self.medians]))
+            filled = imputer.transform(joined)
+            parts.append(pd.DataFrame(filled, columns=list(self.medians)))
+        parts += [self._one_hot(c, _cells(frame, c.name)) for c in self.columns if c.categories]
+        X = pd.concat(parts, axis=1)[self.features].to_numpy(np.float64)
+        with np.errstate(over="ignore"):
+            X = X.astype(np.float32)
+        if not np.isfinite(X).all():
+            row, at = np.argwhere(~np.isfinite(X))[0]
+            raise UserError(f"row {row + 1}, column {self.features[at]}: too large a number.")
+        return X
+
+    def _one_hot(self, column: Column, cells: pd.Series) -> pd.DataFrame:
+        text = _text(column.name, cells)
+        unseen = sorted(set(text.dropna()) - set(column.categories))
+        if unseen:
+            raise UserError(
+                f"column {column.name}: the category {unseen[0]!r} was not in gold"
+                + (f" (and {len(unseen) - 1} more)" if len(unseen) > 1 else "")
+                + f". Leave it out with drop=[{column.name}], or give gold rows that have it."
+            )
+        known = pd.DataFrame({column.name: column.categories})
+        imputer = SimpleImputer(strategy="constant", fill_value=column.fill, missing_values=None)
+        encoder = OneHotEncoder(categories=[column.categories], sparse_output=False)
+        filled = imputer.fit(known.astype(object)).transform(_object(column.name, text))
+        return pd.DataFrame(
+            encoder.fit(known.to_numpy(object)).transform(filled), columns=column.parts()
+        )
+
+    def _check_names(self, frame: pd.DataFrame) -> None:
+        there, needed = set(frame.columns), [c.name for c in self.columns]
+        for name in needed:
+            if name not in there:
+                raise UserError(f"column {name} is missing. {suggest(name, there)}")
+        for name in frame.columns:
+            if name not in needed and name not in self.ignored and name != self.label:
+                raise UserError(f"column {name} was not in gold; drop=[{name}] leaves it out.")
+
+    def told(self) -> list[str]:
+        """What is done with the columns, one line each."""
+        lines = []
+        for column in self.columns:
+            left = [part for part in column.parts() if part in self.features]
+            how = {"number": "a number", "time": f"a time, as {', '.join(left)}"}.get(
+                column.kind, f"{len(column.categories)} categories, one-hot"
+            )
+            if not left:
+                how = "constant in gold, left out"
+            elif column.missing:
+                filled = column.fill or "the median"
+                how += f"; {column.missing} missing in gold, filled with {filled}"
+            lines.append(f"{column.name}: {how}")
+        if self.ignored:
+            lines.append(f"not used: {', '.join(self.ignored)}")
+        return lines
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, held: dict[str, Any]) -> "Plan":
+        return cls(**{**held, "columns": [Column(**column) for column in held["columns"]]})
+
+
+def prepare(
+    gold: pd.DataFrame, label: str, drop: Sequence[str] = (), use: Sequence[str] = ()
+) -> Plan:
+    """What gold says about every column but the label's."""
+    names = [name for name in gold.columns if name != label]
+    for name in (*drop, *use):
+        if name not in names:
+            raise UserError(f"There is no column '{name}' to use or drop. {suggest(name, names)}")
+    used = [name for name in (use or names) if name not in drop]
+    ignored = [name for name in (*names, *drop) if name not in used]
+    columns = [_learn(name, _cells(gold, name)) for name in used]
+    numeric = [c.numbers(_cells(gold, c.name)) for c in columns if c.kind != "category"]
+    medians: dict[str, float] = {}
+    if numeric:
+        joined = pd.concat(numeric, axis=1)
+        fitted = SimpleImputer(strategy="median", keep_empty_features=True).fit(joined)
+        medians = dict(zip(joined.columns, map(float, fitted.statistics_), strict=True))
+    features = [*medians, *(part for c in columns if c.categories for part in c.parts())]
+    if not features:
+        raise UserError("There is no column left to learn from; see drop= and use=.")
+    plan = Plan(columns, medians, features, list(dict.fromkeys(ignored)), label)
+    X = plan.transform(gold)
+    varying = X.min(0) < X.max(0)
+    if not varying.any():
+        raise UserError("Every column of gold is constant: there is nothing to learn from.")
+    chosen = VarianceThreshold().fit(X.astype(np.float64)).get_support() & varying
+    plan.features = [name for name, keep in zip(features, chosen, strict=True) if keep]
+    return plan
+
+
+def _learn(name: str, cells: pd.Series) -> Column:
+    known = cells.dropna()
+    missing = len(cells) - len(known)
+    if pd.api.types.is_datetime64_any_dtype(cells):
+        return Column(name, "time", missing, example=_example(known))
+    as_numbers = pd.to_numeric(known, errors="coerce")
+    if as_numbers.notna().all():
+        return Column(name, "number", missing)
+    text = _text(name, known)
+    try:
+        reader = ToDatetime()
+        times = reader.fit_transform(text.rename(name).reset_index(drop=True))
+        if times.notna().all():
+            return Column(name, "time", missing, [], "", reader.format_, _example(times))
+    except ValueError:  # skrub: no time
+        pass
+    categories = sorted(set(text))
+    if len(categories) > MOST_CATEGORIES:
+        raise UserError(
+            f"column {name}: {len(categories)} different texts in {len(known)} gold rows are no "
+            f"categories. Leave it out with drop=[{name}]."
+        )
+    return Column(name, "category", missing, categories, str(text.mode().iloc[0]))
+
+
+def _cells(frame: pd.DataFrame, name: str) -> pd.Series:
+    """A column with every spelling of "missing" as a missing value."""
+    cells = frame[name].reset_index(drop=True)
+    if cells.dtype == object or pd.api.types.is_string_dtype(cells):
+        text = cells.astype(object).where(cells.notna(), None)
+        gone = text.map(lambda v: isinstance(v, str) and v.strip().lower() in MISSING)
+        return text.mask(gone.astype(bool), None)
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return _cells(pd.DataFrame({name: cells.astype(object)}), name)
+    return cells
+
+
+def _numbers(name: str, cells: pd.Series) -> pd.Series:
+    if pd.api.types.is_datetime64_any_dtype(cells):
+        raise UserError(f"column {name}: a number in gold, a time here.")
+    found = pd.to_numeric(cells, errors="coerce").astype(np.float64)
+    wrong = found.isna() & cells.notna()
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        raise UserError(
+            f"column {name}, row {row + 1}: a number in gold, {str(cells[row])[:40]!r} here."
+        )
+    return found.replace([np.inf, -np.inf], np.nan)
+
+
+def _times(name: str, cells: pd.Series, time_format: str | None) -> pd.Series:
+    if not pd.api.types.is_datetime64_any_dtype(cells):
+        found = pd.to_datetime(cells, format=time_format or "ISO8601", errors="coerce")
+        wrong = found.isna() & cells.notna()
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            raise UserError(
+                f"column {name}, row {row + 1}: a time in gold, {str(cells[row])[:40]!r} here."
+            )
+        cells = found
+    return cells.dt.tz_localize(None) if cells.dt.tz is not None else cells
+
+
+def _text(name: str, cells: pd.Series) -> pd.Series:
+    if pd.api.types.is_datetime64_any_dtype(cells):
+        raise UserError(f"column {name}: a category in gold, a time here.")
+    return cells.map(lambda v: v.strip() if isinstance(v, str) else str(v), na_action="ignore")
+
+
+def _object(name: str, text: pd.Series) -> pd.DataFrame:
+    return pd.DataFrame({name: text.astype(object).where(text.notna(), None)})
+
+
+def _example(times: pd.Series) -> str:
+    """One time of gold with hours in it, if any has them."""
+    times = _times("", times, None)
+    with_hours = times[times != times.dt.normalize()]
+    return str((with_hours if len(with_hours) else times).iloc[0].isoformat())

@@ -1,0 +1,96 @@
+"""What a person sees of a deployment: a line per segment, and a table at the end."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from sdsl.use.deployment import Deployment, Segment
+from sdsl.use.history import Record
+from sdsl.use.inputs import Input
+
+MOST = 100  # lines of the table; the history is in MLflow
+
+
+class Screen:
+    """Lines go to stderr, the table to stdout."""
+
+    def __init__(self, deployment: Deployment):
+        self.deployment = deployment
+        self.console = Console(stderr=True)
+        self.shown: list[tuple[Segment, Record]] = []
+        self.refused: dict[str, str] = {}  # file -> reason
+        self.told: set[str] = set()  # changed files that were mentioned
+        self.waiting: list[str] = []
+        if not deployment.book.segments:
+            self.line("Columns, as gold has them:")
+            for text in deployment.plan.told():
+                self.line(f"  {text}")
+
+    @property
+    def events(self) -> int:
+        return len(self.shown) + len(self.refused)
+
+    def line(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def look(self, new: Sequence[Input], changed: Sequence[str]) -> None:
+        self.waiting = [found.name for found in new]
+        for name in set(changed) - self.told:
+            self.line(
+                f"{name} was changed after it had been labelled; give it a new name to label it."
+            )
+            self.told.add(name)
+
+    def segment(self, segment: Segment, record: Record) -> None:
+        self.shown.append((segment, record))
+        done = [p.name for p in segment.pieces if p.name in self.deployment.book.done]
+        self.waiting = [name for name in self.waiting if name not in done]
+        text = f"{where(segment)}: {record.rows} rows in {record.seconds:.1f} s"
+        if self.waiting:
+            text += f", {len(self.waiting)} files to go"
+        self.line("; ".join([text, *record.warnings]))
+
+    def aside(self, name: str, reason: str) -> None:
+        self.refused[name] = reason
+        self.line(f"set aside: {reason}")
+
+    def table(self) -> None:
+        """One line per segment of this call, and what was set aside."""
+        if not self.shown and not self.refused:
+            known = len(self.deployment.book.done)
+            print(f"Nothing new: {known} files are labelled in {self.deployment.out}.")
+        if self.shown:
+            self._print_segments()
+        for reason in self.refused.values():
+            print(f"set aside: {reason}")
+
+    def _print_segments(self) -> None:
+        scored = any(segment.accuracy == segment.accuracy for segment, _ in self.shown)
+        table = Table(box=None, pad_edge=False)
+        for name in ("file", "rows", "class shares", "drift", "trust"):
+            table.add_column(name, justify="left" if name in ("file", "class shares") else "right")
+        if scored:
+            table.add_column("accuracy", justify="right")
+        table.add_column("warnings")
+        for segment, record in self.shown[-MOST:]:
+            classes = self.deployment.model.classes
+            pairs = zip(classes, record.shares, strict=True)
+            cells = [
+                where(segment),
+                str(record.rows),
+                " ".join(f"{name} {share:.2f}" for name, share in pairs),
+                f"{record.drift:.2f}",
+                f"{record.gold_trust:.2f}",
+            ]
+            cells += [f"{segment.accuracy:.3f}"] if scored else []
+            table.add_row(*cells, "; ".join(record.warnings))
+        console = Console()
+        console.width = max(console.width, 120)
+        console.print(table, highlight=False, markup=False, soft_wrap=True)
+
+
+def where(segment: Segment) -> str:
+    """The files of a segment."""
+    names = [piece.name for piece in segment.pieces]
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
