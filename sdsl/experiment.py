@@ -35,7 +35,9 @@ class Trial:
 
 def setup(config: Mapping[str, Any]) -> Setup:
     """Every section checked and every part built, before anything is loaded or recorded."""
-    return schema.setup(config)
+    made = schema.setup(config)
+    datasets.check(config["dataset"])
+    return made
 
 
 def load(setup: Setup) -> Table:

@@ -4,6 +4,7 @@ Each file is a segment. The labelled copy is written to `out`, then the state; t
 again does only what is new. All settings are in conf/label.yaml.
 """
 
+import logging
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,7 @@ def label(settings: LabelSettings, overrides: Mapping[str, Any]) -> None:
     from sdsl.use.opening import opened
     from sdsl.use.screen import Screen
 
+    logging.getLogger("sdsl.use").addHandler(logging.NullHandler())  # the screen says it all
     with opened(settings, overrides, settings.method or DEFAULT_METHOD) as deployment:
         screen = Screen(deployment)
         curves = Curves(deployment, settings.tracking, screen.line)
@@ -56,10 +58,12 @@ def label(settings: LabelSettings, overrides: Mapping[str, Any]) -> None:
                     break
                 time.sleep(settings.every)
         except KeyboardInterrupt:
+            screen.table()
             if not settings.watch:  # a watch is meant to be stopped
                 raise
-        finally:
+        else:
             screen.table()
+        finally:
             curves.end()
 
 

@@ -97,7 +97,8 @@ def scores(jobs: Sequence[tuple[str, str]]) -> Iterator[dict[str, str | float]]:
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m sdsl.search", description=__doc__)
     known = "; ".join(VARIANTS)
-    parser.add_argument("variants", nargs="*", metavar="variant", help=f"all, or some of: {known.replace('%', '%%')}")
+    escaped = known.replace("%", "%%")  # argparse reads a % as a format
+    parser.add_argument("variants", nargs="*", metavar="variant", help=f"all, or: {escaped}")
     asked = parser.parse_args(words).variants or list(VARIANTS)
     if unknown := set(asked) - set(VARIANTS):
         parser.error(f"unknown: {', '.join(sorted(unknown))}. Variants: {known}")

@@ -1,4 +1,4 @@
-"""The bits before the move into rooms (commit `made_at`): R of every method of that time is the same.
+"""The bits before the move into rooms: R of every method of that time (commit `made_at`).
 
 Three streams to T=10 with two seeds, and the default run in full. Bits may depend on the CPU and on
 library versions, so the list counts where both are those it was made with. Settings that have been

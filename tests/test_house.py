@@ -1,4 +1,4 @@
-"""The house: small files that say their purpose, few modules at the root, rooms that tests mirror."""
+"""The house: small files that say their purpose, few modules at the root, mirrored tests."""
 
 import ast
 import statistics

@@ -1,14 +1,15 @@
 """A dataclass from config values: every name, type and range is checked before anything runs."""
 
 import dataclasses
-import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from omegaconf import OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from sdsl.config.strict import check_value
+from sdsl.config.suggest import suggest
 from sdsl.errors import UserError
 
 T = TypeVar("T")
@@ -17,9 +18,10 @@ T = TypeVar("T")
 def build(cls: type[T], params: Mapping[str, Any], where: str) -> T:
     """An instance of the dataclass; `where` names it in a refusal."""
     known = [f.name for f in dataclasses.fields(cls) if f.init]  # type: ignore[arg-type]
-    for key in params:
+    for key, value in params.items():
         if key not in known:
             raise UserError(f"{where} has no parameter '{key}'. {suggest(str(key), known)}")
+        check_value(cls, key, value, f"{where}.{key}")
     try:
         merged = OmegaConf.merge(OmegaConf.structured(cls), dict(params))
         made: T = OmegaConf.to_object(merged)  # type: ignore[assignment]
@@ -47,7 +49,7 @@ def _check(made: Any, where: str) -> None:
         if options and value not in options:
             hint = suggest(str(value), options)
             raise UserError(f"{where}.{f.name}={value} is not a choice. {hint}")
-        if "pattern" in limits and not re.fullmatch(limits["pattern"], value):
+        if "pattern" in limits and not re.fullmatch(limits["pattern"], str(value)):
             expected = limits["expected"]
             raise UserError(f"{where}.{f.name}={value} is not a choice. Choices: {expected}.")
         low, high = limits.get("low"), limits.get("high")
@@ -59,11 +61,3 @@ def _check(made: Any, where: str) -> None:
                 f"{where}.{f.name}={value} is out of range: expected "
                 f"{'-inf' if low is None else low} to {'inf' if high is None else high}."
             )
-
-
-def suggest(word: str, known: Iterable[Any]) -> str:
-    """'Did you mean ...? Choices: ...', for every refusal of a name."""
-    choices = sorted(map(str, known))
-    close = difflib.get_close_matches(word, choices, n=1)
-    hint = f"Did you mean '{close[0]}'? " if close else ""
-    return f"{hint}Choices: {', '.join(choices) or 'none'}."

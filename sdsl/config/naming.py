@@ -20,8 +20,8 @@ from sdsl.config.identity import METHOD, STREAM, flatten, settings
 LONGEST_VALUE = 6000  # MLflow keeps this many characters of a logged setting
 METHOD_NAME, DATASET_NAME = "method.name", "dataset.name"
 # Settings that make another method although they stand in another section: how its inputs are
-# scaled, and Acc_T over fewer columns of R, which is another number. (eval.every only adds rows of R
-# that the metrics do not need.)
+# scaled, and Acc_T over fewer columns of R, which is another number. (eval.every only adds rows
+# of R that the metrics do not need.)
 ALSO_METHOD = ("stream.scaler", "eval.columns")
 # Tables show these beside a stream's name: the setting, and the number of segments T.
 SHOWN_BESIDE_THE_NAME = ("stream.prefix", "stream.max_segments", "dataset.calibrated_segments")

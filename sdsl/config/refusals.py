@@ -5,7 +5,7 @@ import traceback
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from sdsl.config.build import suggest
+from sdsl.config.suggest import suggest
 from sdsl.errors import UserError
 
 # What fails in here fails for what was written in a config or on the line, whatever its type: a

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from sdsl.config.build import build, suggest
+from sdsl.config.build import build
+from sdsl.config.suggest import suggest
 from sdsl.core.contract import Labeler, Replay
 from sdsl.core.probe import Probe
 from sdsl.errors import UserError

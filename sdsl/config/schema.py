@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sdsl.config.build import build, suggest
+from sdsl.config.build import build
 from sdsl.config.identity import RUN
 from sdsl.config.registry import make
+from sdsl.config.suggest import suggest
 from sdsl.core.contract import Labeler, Method, Replay
 from sdsl.core.evaluation import EvalConfig
 from sdsl.core.fields import setting

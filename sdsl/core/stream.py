@@ -32,7 +32,7 @@ class Cut:
 class StreamConfig:
     """How a cut table becomes a stream."""
 
-    gold: str = word(
+    gold: str | int = word(
         "segment|record|[1-9][0-9]*", "segment, record, or a number of rows per class"
     )  # segment: D has as many rows as an unlabelled part
     scaler: str = choice("frozen", "running", "per_step", "none")  # see core/adaptation.py

@@ -10,14 +10,15 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from sdsl.config.build import build, suggest
+from sdsl.config.build import build
+from sdsl.config.strict import check_value
+from sdsl.config.suggest import suggest
 from sdsl.core.fields import choice, word
 from sdsl.datasets.drawn import RandomPath, Regenerated
 from sdsl.datasets.file_sources import Corpus, Download, Local, Own
 from sdsl.datasets.keel import Keel
 from sdsl.datasets.orders import ORDERS
 from sdsl.datasets.source import Source
-from sdsl.datasets.strict import check_value
 from sdsl.errors import UserError
 
 KINDS: dict[str, type[Source]] = {
@@ -66,8 +67,6 @@ def read_section(section: Mapping[str, Any]) -> Dataset:
     entries = _entries(section.get("sources"))
     _refuse_unknown(section, entries)
     own = {key: section[key] for key in ("name", "order") if key in section}
-    for key, value in own.items():
-        check_value(Identity, key, value, f"dataset.{key}")
     identity = build(Identity, own, "dataset")
     sources = [_source(i, entry, section) for i, entry in enumerate(entries)]
     return Dataset(identity.name, identity.order, sources)
@@ -83,7 +82,7 @@ def _plain(section: Any) -> Mapping[str, Any]:
 
 
 def _entries(sources: Any) -> list[Mapping[str, Any]]:
-    if not isinstance(sources, list | tuple) or not sources:
+    if not isinstance(sources, list | tuple):
         raise UserError(f"dataset.sources={sources!r:.80}: expected a list of sources.")
     for i, entry in enumerate(sources):
         kind = entry.get("kind") if isinstance(entry, Mapping) else None

@@ -38,7 +38,7 @@ class DeploymentRun:
         self.client.log_text(self.id, "\n".join(columns) + "\n", "columns.txt")
 
     def log(self, segments: Sequence[Mapping[str, float]]) -> None:
-        """The numbers of all segments, 1, 2, ...; those that are logged already stay as they are."""
+        """The numbers of all segments, 1, 2, ...; what is logged already stays as it is."""
         known = {point.step for point in self.client.get_metric_history(self.id, ALWAYS)}
         now = int(time.time() * 1000)
         points = [

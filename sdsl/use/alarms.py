@@ -26,7 +26,7 @@ class Signs:
     last_rows: int
     farness: np.ndarray  # [rows]
     valley: float  # between the two nearest classes, see summary.valley
-    gold_valley: float  # of the same in gold
+    gold_valley: float  # between the same two in gold
     pair: tuple[int, int]
 
 
@@ -38,7 +38,7 @@ def alarms(signs: Signs, classes: Sequence[str]) -> list[str]:
     if (changed := _changed_share(signs)) is not None:
         was, now = signs.last_shares[changed], signs.shares[changed]
         found.append(f"share of {classes[changed]} went from {was:.2f} to {now:.2f}")
-    if signs.valley >= HEAP and not signs.gold_valley > CLEAR:
+    if signs.valley >= HEAP and signs.gold_valley <= CLEAR:
         a, b = signs.pair
         found.append(f"{classes[a]} and {classes[b]} lie on top of each other, a swap may follow")
     far = float((signs.farness > FAR).mean())

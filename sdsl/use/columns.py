@@ -17,10 +17,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 from skrub import DatetimeEncoder, ToDatetime
 
-from sdsl.config.build import suggest
+from sdsl.config.suggest import suggest
 from sdsl.datasets.labels import MISSING
 from sdsl.errors import UserError
 
+# Parts of a time that come again. Year, month and day only go on, away from anything gold has.
+RECURRING = ("_weekday", "_hour", "_minute")
 MOST_CATEGORIES = 100  # of one column; more are names or numbers of things, not categories
 
 
@@ -40,17 +42,18 @@ class Column:
         """The numbers that it gives."""
         if self.kind == "category":
             return [f"{self.name}={c}" for c in self.categories]
-        return list(self._encoder().all_outputs_) if self.kind == "time" else [self.name]
+        if self.kind == "number":
+            return [self.name]
+        return [part for part in self._encoder().all_outputs_ if part.endswith(RECURRING)]
 
     def numbers(self, cells: pd.Series) -> pd.DataFrame:
         """Its cells as numbers, missing ones as NaN; a cell of another type is refused."""
         if self.kind == "number":
             return pd.DataFrame({self.name: _numbers(self.name, cells)})
         times = _times(self.name, cells, self.time_format).rename(self.name)
-        return self._encoder().transform(times).astype(np.float64)
+        return self._encoder().transform(times)[self.parts()].astype(np.float64)
 
     def _encoder(self) -> DatetimeEncoder:
-        # No total seconds: they grow for ever, and every new row would be far from gold.
         encoder = DatetimeEncoder(resolution="minute", add_weekday=True, add_total_seconds=False)
         return encoder.fit(pd.Series(pd.to_datetime([self.example]), name=self.name))
 

@@ -61,10 +61,10 @@ class Curves:
             tracking = self.tracking
             self.run = DeploymentRun(tracking.uri, tracking.experiment, deployment.book.id, name)
             if self.run.is_new:
-                params = {
+                params = deployment.params | {
                     "out": deployment.out.absolute(),
                     "classes": len(deployment.model.classes),
+                    "features": len(deployment.plan.features),
                 }
-                params |= {"features": len(deployment.plan.features)} | deployment.params
                 self.run.describe(params, deployment.plan.told())
         return self.run

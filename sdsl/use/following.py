@@ -27,7 +27,7 @@ from sdsl.experiment import one_thread
 from sdsl.use.alarms import FAR, Signs, alarms
 from sdsl.use.history import Record
 from sdsl.use.method_config import method_setup, own_modules
-from sdsl.use.summary import Summary, farness, valley
+from sdsl.use.summary import Summary, farness, nearest_pair, valley
 
 log = logging.getLogger(__name__)
 TRUST = Trust(overlap=1.0, agreement=1.0)
@@ -48,7 +48,6 @@ class Following:
         self.raw_gold = Rows.full(rows(X), torch.from_numpy(y.astype(np.int64))[None])
         self.adapting = self._new()
         self.gold = self.last = Summary.of(X, y, len(classes), None)
-        self.gold_valley = valley(X, y, self.gold)[0]
         self.records: list[Record] = []
         self.far_waiting = 0  # far rows asked for before the first step
         self.preview: Adaptation | None = None
@@ -99,7 +98,8 @@ class Following:
         """Drift and alarms, and the segment becomes the last one."""
         now = Summary.of(X, y, len(self.classes), self.last)
         record.drift = now.moved(self.last)
-        record.valley, *pair = valley(X, y, now)
+        record.valley, a, b = nearest_pair(X, y, now)
+        in_gold = self.raw_gold.X[0].numpy(), self.raw_gold.y[0].numpy()
         earlier = [r for r in self.records if r.rows]
         gold_shares = self.gold.count / self.gold.count.sum()
         signs = Signs(
@@ -110,8 +110,8 @@ class Following:
             last_rows=earlier[-1].rows if earlier else int(self.gold.count.sum()),
             farness=far,
             valley=record.valley,
-            gold_valley=self.gold_valley,
-            pair=(pair[0], pair[1]),
+            gold_valley=valley(*in_gold, self.gold, a, b),
+            pair=(a, b),
         )
         record.warnings = alarms(signs, self.classes)
         for text in record.warnings:
@@ -187,7 +187,6 @@ class Following:
             "adapting": self.adapting,
             "gold": self.gold.plain(),
             "last": self.last.plain(),
-            "gold_valley": self.gold_valley,
             "records": [asdict(record) for record in self.records],
             "far_waiting": self.far_waiting,
         }

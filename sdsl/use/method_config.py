@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from sdsl.config import refusals
-from sdsl.config.build import suggest
 from sdsl.config.compose import composed
 from sdsl.config.home import home
 from sdsl.config.schema import Setup, setup
+from sdsl.config.suggest import suggest
 from sdsl.errors import UserError
 from sdsl.use.sections import SECTIONS
 

@@ -37,9 +37,7 @@ class Screen:
     def look(self, new: Sequence[Input], changed: Sequence[str]) -> None:
         self.waiting = [found.name for found in new]
         for name in set(changed) - self.told:
-            self.line(
-                f"{name} was changed after it had been labelled; give it a new name to label it."
-            )
+            self.line(f"{name} was changed after it was labelled; to label it, give it a new name.")
             self.told.add(name)
 
     def segment(self, segment: Segment, record: Record) -> None:
@@ -53,6 +51,7 @@ class Screen:
 
     def aside(self, name: str, reason: str) -> None:
         self.refused[name] = reason
+        self.waiting = [one for one in self.waiting if one != name]
         self.line(f"set aside: {reason}")
 
     def table(self) -> None:
@@ -83,7 +82,8 @@ class Screen:
                 f"{record.drift:.2f}",
                 f"{record.gold_trust:.2f}",
             ]
-            cells += [f"{segment.accuracy:.3f}"] if scored else []
+            accuracy = segment.accuracy
+            cells += ["" if accuracy != accuracy else f"{accuracy:.3f}"] if scored else []
             table.add_row(*cells, "; ".join(record.warnings))
         console = Console()
         console.width = max(console.width, 120)

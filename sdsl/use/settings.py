@@ -8,8 +8,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
-from sdsl.config.build import build, suggest
+from sdsl.config.build import build
 from sdsl.config.home import home
+from sdsl.config.suggest import suggest
 from sdsl.core.fields import number, setting
 from sdsl.errors import UserError
 from sdsl.use.sections import SECTIONS

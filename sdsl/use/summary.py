@@ -12,7 +12,7 @@ import numpy as np
 SHRINK = 10  # rows that the spread of all classes together counts for in that of one class
 FLOOR = 0.1  # a class's spread is at least this share of the spread of all rows
 REACH = 0.99  # of the rows are this near
-PAIR_ROWS = 20  # members of a class from which its valley to another can be judged
+PAIR_ROWS = 15  # members of a class from which its valley to another can be judged
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,8 @@ def farness(X: np.ndarray, *known: Summary) -> np.ndarray:
     return np.min([s.distance(X) / s.reach for s in known], axis=0)
 
 
-def valley(X: np.ndarray, y: np.ndarray, summary: Summary) -> tuple[float, int, int]:
-    """(depth, a, b) of the two classes with the least between them; NaN where there are no two.
-
-    Along the line that tells a and b apart best, the rows midway between the means over the rows
-    near the means: 0 for clusters that stand apart, 1 and more where there is one heap.
-    """
+def nearest_pair(X: np.ndarray, y: np.ndarray, summary: Summary) -> tuple[float, int, int]:
+    """(valley, a, b) of the two classes with the least between them; NaN where there are no two."""
     worst = (float("nan"), 0, 0)
     enough = np.flatnonzero(summary.count >= PAIR_ROWS)
     for a in enough:
@@ -87,13 +83,24 @@ def valley(X: np.ndarray, y: np.ndarray, summary: Summary) -> tuple[float, int, 
             continue
         gap = ((summary.mean[others] - summary.mean[a]) / summary.spread[a]) ** 2
         b = others[gap.sum(1).argmin()]  # its nearest class
-        step = summary.mean[b] - summary.mean[a]
-        line = step / (summary.spread[a] ** 2 + summary.spread[b] ** 2)
-        at = (X[(y == a) | (y == b)] - summary.mean[a]) @ line / (step @ line or 1.0)  # 0: a, 1: b
-        # Shares of each class near the two means and in the middle; rare classes count the same.
-        weight = np.where(y[(y == a) | (y == b)] == a, 1 / summary.count[a], 1 / summary.count[b])
-        here = [weight[np.abs(at - place) < 0.2].sum() for place in (0.0, 0.5, 1.0)]
-        depth = float(2 * here[1] / max(here[0] + here[2], 1e-9))
-        if not depth <= worst[0]:
-            worst = (depth, int(a), int(b))
+        found = valley(X, y, summary, a, b)
+        if not found <= worst[0]:
+            worst = (found, int(a), int(b))
     return worst
+
+
+def valley(X: np.ndarray, y: np.ndarray, summary: Summary, a: int, b: int) -> float:
+    """How many rows lie between two classes: 0 where they stand apart, 1 and more in one heap.
+
+    Along the line that tells a and b apart best, rows midway between the means over rows near the
+    means; each class weighs the same.
+    """
+    if min(summary.count[a], summary.count[b]) < PAIR_ROWS:
+        return float("nan")
+    ours = (y == a) | (y == b)
+    step = summary.mean[b] - summary.mean[a]
+    line = step / (summary.spread[a] ** 2 + summary.spread[b] ** 2)
+    at = (X[ours] - summary.mean[a]) @ line / (step @ line or 1.0)  # 0 at a's mean, 1 at b's
+    weight = np.where(y[ours] == a, 1 / summary.count[a], 1 / summary.count[b])
+    low, middle, high = (weight[np.abs(at - place) < 0.2].sum() for place in (0.0, 0.5, 1.0))
+    return float(2 * middle / max(low + high, 1e-9))

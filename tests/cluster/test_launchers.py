@@ -1,16 +1,14 @@
 """The same sweep through every launcher: the same R to the bit, the same table, the same duties."""
 
-import hashlib
 import importlib.util
 import io
 from contextlib import redirect_stdout
-from pathlib import Path
 
 import pytest
 from bombs import explode
-from cli import SERIAL, call, runs
+from cli import SERIAL, call, hashes
 
-from sdsl.launch.local import TRIES
+from sdsl.launch.worker import TRIES
 
 SWEEP = (
     *("-m", "method=st,jt", "dataset=satimage", "seed=0,1", "stream.max_segments=3"),
@@ -24,22 +22,6 @@ def launcher(name: str) -> tuple[str, ...]:
     if importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"needs {NEEDS[name]}: pip install 'sdsl[cluster]'")
     return (f"hydra/launcher={name}",)
-
-
-def hashes(uri: str | None = None) -> dict[str, str]:
-    """run_key -> SHA-256 of the artifact R.npy, of what is FINISHED; none there twice."""
-    from mlflow import MlflowClient
-
-    from sdsl.tracking.client import store_uri
-
-    client, found = MlflowClient(store_uri(uri)), {}
-    for run in runs(uri=uri):
-        if run.info.status == "FINISHED":
-            key = run.data.tags["run_key"]
-            assert key not in found, "done twice"
-            file = Path(client.download_artifacts(run.info.run_id, "R.npy"))
-            found[key] = hashlib.sha256(file.read_bytes()).hexdigest()
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from cli import SERIAL, call, runs
+from cli import SERIAL, call, hashes, runs
 from servers import free_port
-from test_launchers import hashes
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="needs ray: pip install 'sdsl[cluster]'"

@@ -5,9 +5,8 @@ import threading
 import time
 
 import pytest
-from cli import SERIAL, call, runs
+from cli import SERIAL, call, hashes, runs
 from servers import Mlflow, postgres, postgres_programs
-from test_launchers import hashes
 
 SWEEP = (
     *("-m", "method=st", "dataset=twonorm", "stream.max_segments=2", "seed=0,1", "fuse=false"),
@@ -18,15 +17,10 @@ RUNS = 16
 
 
 def finished(uri: str) -> int:
-    try:
-        return sum(run.info.status == "FINISHED" for run in runs(uri=uri))
-    except AttributeError:  # no experiment yet
-        return 0
+    return sum(run.info.status == "FINISHED" for run in runs(uri=uri))
 
 
-def test_a_database_that_is_not_there_yet(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+def test_a_database_that_is_not_there_yet(empty_folder, capfd):
     assert call(EIGHT, *SWEEP) == 0, capfd.readouterr().err
     assert len(hashes()) == RUNS == len(runs())
 

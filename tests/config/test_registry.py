@@ -7,8 +7,9 @@ import pytest
 import support
 
 from sdsl import experiment
-from sdsl.config.build import build, suggest
+from sdsl.config.build import build
 from sdsl.config.registry import find, make
+from sdsl.config.suggest import suggest
 from sdsl.core.contract import Labeler, Replay
 from sdsl.core.fields import choice, number, word
 from sdsl.errors import UserError
@@ -63,18 +64,18 @@ def test_a_value_that_no_yaml_gives_is_asked_for(name):
         ({"lr": 1.5}, "here.lr=1.5 is out of range"),
         ({"lr": float("nan")}, "here.lr=nan is out of range"),
         ({"limit": 0}, "here.limit=0 is out of range: expected 1 to inf."),
-        ({"lr": "quick"}, "here.lr: Value 'quick'"),
-        ({"fast": "maybe"}, "here.fast: "),
-        ({"widths": "wide"}, "here.widths: "),
-        ({"widths": ["wide"]}, "here.widths[0]: Value 'wide'"),
-        ({"lr": None}, "here.lr: "),
+        ({"lr": "quick"}, "here.lr='quick': expected a number."),
+        ({"fast": "maybe"}, "here.fast='maybe': expected true or false."),
+        ({"widths": "wide"}, "here.widths='wide': expected a list of whole numbers."),
+        ({"widths": ["wide"]}, "here.widths=['wide']: expected a list of whole numbers."),
+        ({"lr": None}, "here.lr=null: expected a number."),
         (
             {"mode": "sft"},
             "here.mode=sft is not a choice. Did you mean 'soft'? Choices: hard, soft.",
         ),
         ({"gold": "0"}, "here.gold=0 is not a choice. Choices: all, or a number."),
         ({"inner": {"steps": -1}}, "here.inner.steps=-1 is out of range"),
-        ({"inner": {"stops": 1}}, "here.inner.stops: "),
+        ({"inner": {"stops": 1}}, "here.inner has no parameter 'stops'. Did you mean"),
     ],
 )
 def test_refusals_say_what_was_wrong_and_what_was_expected(params, message):

@@ -43,5 +43,5 @@ def test_true_labels_follow_classes_that_travel_far_only_on_a_running_scale(scal
 
 @pytest.mark.parametrize("method", ["scargc", "jt", "cotta", "sar", "static_bound"])
 def test_what_keeps_scaled_things_of_its_own_is_refused(method):
-    with pytest.raises(UserError, match="Set stream.scaler=frozen"):
+    with pytest.raises(UserError, match=r"Set stream\.scaler=frozen"):
         experiment.setup(support.config(f"method={method}", "stream.scaler=running"))

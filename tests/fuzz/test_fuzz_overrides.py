@@ -4,13 +4,12 @@ import contextlib
 import sys
 
 import pytest
-from cli import call
+from cli import call, checked_only
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sdsl.config import seeds as overrides
+from sdsl.config import seeds
 from sdsl.errors import UserError
-from sdsl.launch import job
 
 KEYS = (
     *("seed", "method", "dataset", "labeler.name", "learner.hidden", "learner.pretrain.lr"),
@@ -39,9 +38,9 @@ FLAGS = st.sampled_from([[], [], ["-m"], ["--multirun"]])
 @example(["seed=choice(a,range(3))"])
 def test_the_rewriting_of_seeds(line):
     with contextlib.suppress(UserError):
-        again = overrides.rewrite(line)
-        assert overrides.rewrite(again) == again
-        overrides.split(again)
+        again = seeds.rewrite(line)
+        assert seeds.rewrite(again) == again
+        seeds.split(again)
 
 
 @settings(max_examples=60)
@@ -63,16 +62,7 @@ def test_a_whole_command_line(line_runner, flags, words):
 @pytest.fixture
 def line_runner(here, monkeypatch, capfd):
     """(exit status, what was said) of a line whose jobs are checked but not run."""
-
-    def check(config, watch):
-        from sdsl import experiment
-
-        experiment.check(config)
-        name = config["method"]["name"]
-        return job.Report(name, "d", "g", [], 0, "data", "own", "sqlite:///x")
-
-    monkeypatch.setattr(job, "run", check)
-    monkeypatch.setattr("sdsl.launch.screen.summary", lambda reports: None)
+    checked_only(monkeypatch)
     monkeypatch.setattr(sys, "stdin", None)
 
     def run(*words):

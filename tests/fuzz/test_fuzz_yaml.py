@@ -5,24 +5,21 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cli import call
+from cli import call, checked_only
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support import config
 
 from sdsl import experiment
-from sdsl.config import registry as component
-from sdsl.core.contract import Labeler, Replay
-from sdsl.core.probe import Probe
+from sdsl.config.compose import composed
+from sdsl.config.registry import BASES, make
+from sdsl.config.schema import SECTIONS
 from sdsl.errors import UserError
-from sdsl.launch import job
 
 NAMES = {
     "labeler": ["none", "oracle", "confidence", "robust", "gst"],
     "replay": ["none", "retrain", "flat_region", "meta", "joint"],
     "probe": ["none", "flatness"],
 }
-BASES = {"labeler": Labeler, "replay": Replay, "probe": Probe}
 STRANGE = ("???", "${seed}", "${oc.env:HOME}", "${", "1e400", "nan", "../../x", "a.b", "\0")
 LEAF = (
     *(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
@@ -50,23 +47,21 @@ PART = st.sampled_from(sorted(NAMES)).flatmap(
 def test_a_component_section(part):
     group, params, name = part
     with contextlib.suppress(UserError):
-        component.make(group, {**params, "name": name}, BASES[group])
-
-
-SECTIONS = st.sampled_from([*experiment.SECTIONS, "extra"])
+        make(group, {**params, "name": name}, BASES[group])
 
 
 @settings(max_examples=150)
-@given(SECTIONS, st.none() | KEY | st.text(max_size=5), VALUE)
+@given(st.sampled_from([*SECTIONS, "extra"]), st.none() | KEY | st.text(max_size=5), VALUE)
 @example("seed", "values", [True, 1])
 @example("seed", "values", [10**30])
 @example("dataset", "segment_size", 10**30)
 @example("learner", "hidden", None)
 def test_a_section_or_a_setting_with_any_value(section, key, value):
-    cfg = config()
-    inside = key is not None and isinstance(cfg.get(section), dict)
+    config = composed()
+    inside = key is not None and isinstance(config.get(section), dict)
+    changed = {**config[section], key: value} if inside else value
     with contextlib.suppress(UserError):
-        experiment.check({**cfg, section: {**cfg[section], key: value} if inside else value})
+        experiment.setup({**config, section: changed})
 
 
 TEXT = st.one_of(
@@ -102,11 +97,6 @@ def test_a_file_of_somebodys_own(folder, capfd, text):
 
 @pytest.fixture
 def folder(here, monkeypatch) -> Path:
-    def check(config, watch):
-        experiment.check(config)
-        return job.Report("st", "d", "g", [], 0, "data", "own", "sqlite:///x")
-
-    monkeypatch.setattr(job, "run", check)
-    monkeypatch.setattr("sdsl.launch.screen.summary", lambda reports: None)
+    checked_only(monkeypatch)
     (here / "mine" / "labeler").mkdir(parents=True)
     return here / "mine"

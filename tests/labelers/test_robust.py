@@ -293,8 +293,8 @@ def test_two_classes_switch_the_literal_semantics_off():
 
 def test_labels_follow_a_drift():
     data = support.blobs(rows=600, classes=3, drift=2.0)
-    sizes = {"segment_size": 60, "test_size": 20}
-    out = support.run("method=ours", "labeler.fit.steps=30", data=data, seeds=(10, 11), **sizes).outcome
+    sizes = {"segment_size": 60, "test_size": 20, "data": data}
+    out = support.run("method=ours", "labeler.fit.steps=30", seeds=(10, 11), **sizes).outcome
     assert out.curves["pseudo_label_acc"].min() > 0.9
 
 

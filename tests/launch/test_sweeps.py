@@ -76,14 +76,17 @@ def test_jobs_that_fail_or_die_cost_no_other(here, monkeypatch, capfd):
 
 @pytest.mark.parametrize("words", [(), ("-m", "dataset=twonorm,ug_2c_2d")], ids=["run", "sweep"])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_marks_what_runs_as_killed(here, words, how):
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
+def test_a_signal_marks_what_runs_as_killed(here, words, how, times):
     run = start(*words, "method=jt", "replay.fit.steps=100000")
     wait_for(running, run)
     workers = [int(r.data.tags["pid"]) for r in running()]
-    if how == signal.SIGINT:
-        os.killpg(run.pid, how)  # what Ctrl-C in a terminal does
-    else:
-        run.send_signal(how)
+    for _ in range(times):
+        if how == signal.SIGINT:
+            os.killpg(run.pid, how)  # what Ctrl-C in a terminal does
+        else:
+            run.send_signal(how)
+        time.sleep(0.2)
     _, err = run.communicate(timeout=5)
     assert run.returncode == 128 + how
     assert set(status().values()) == {"KILLED"}

@@ -13,7 +13,7 @@ RULES = """A cell is reproduced where |mean here − paper's mean| ≤ max(2 × 
 out of reach where the stream's measured static bound lies below the paper's mean by more than that.
 An order is reproduced where the 95 % paired bootstrap interval of the difference over common seeds
 excludes 0 in the claimed direction; undecided: the means are in the claimed order, the interval
-includes 0. Every test: sdsl/report/claims/claims.yaml. Data: the standing of the rows behind a verdict."""
+includes 0. Every test: sdsl/report/claims/claims.yaml. Data: the standing of the rows behind it."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from sdsl.config.build import suggest
+from sdsl.config.suggest import suggest
 from sdsl.errors import UserError
 
 WORDS = {
@@ -21,6 +21,8 @@ WORDS = {
     list: "a list",
     dict: "a group of settings",
 }
+
+MANY = {str: "texts", int: "whole numbers", float: "numbers"}
 
 
 def check_value(cls: type, name: str, value: Any, where: str) -> None:
@@ -67,4 +69,6 @@ def _words(hint: Any) -> str:
         return " or ".join(_words(option) for option in inside)
     if dataclasses.is_dataclass(hint):
         return WORDS[dict]
-    return f"a list of {_words(inside[0])}" if origin is list else WORDS[origin or hint]
+    if origin is list:
+        return f"a list of {MANY.get(inside[0], 'such entries')}"
+    return WORDS[origin or hint]
