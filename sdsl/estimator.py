@@ -59,6 +59,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Take gold: the labelled rows. Training waits for the first segment, see `adapt`."""
+        return self.fit_config(X, y, None)
+
+    def fit_config(self, X: Any, y: Any, config: Mapping[str, Any] | None) -> Self:
+        """`fit` under a config that is composed already; None: compose it from the parameters."""
         X, y = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
@@ -71,7 +75,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
             raise UserError(f"seed={self.seed!r}: expected a whole number, 0 or more.")
         if self.seed < 0:
             raise UserError(f"seed={self.seed}: expected a whole number, 0 or more.")
-        config = method_config(self.method, self.overrides, self.config_dir)
+        if config is None:
+            config = method_config(self.method, self.overrides, self.config_dir)
         method_setup(config)
         names = [str(c) for c in classes]
         self.classes_ = classes

@@ -40,6 +40,7 @@ class Adaptation:
         method, gold = self.method, self.raw_gold
         none = self.scaling == "none"
         self.scaler = Scaler.identity(gold.X) if none else first_scaler(gold, X)
+        self.first = self.scaler
         with self.clock("train"):
             self.gold = self.scaler.rows(gold)
             self.learner.fit(method.pretrain, [self.gold], self.draws)
@@ -63,6 +64,8 @@ class Adaptation:
             self.learner.copy(),
             self.draws,
             truth if labeler.privileged else None,
+            self.scaler,
+            self.first,
         )
         with self.clock("label"):
             pseudo = labeler.label(step, self.learner)

@@ -5,7 +5,7 @@ dataclass whose fields are its settings; a component knows nothing of Hydra or M
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from torch import Tensor
@@ -14,6 +14,7 @@ from sdsl.core.learner import Learner
 from sdsl.core.lookback import Lookback
 from sdsl.core.network import Theta
 from sdsl.core.replica import Draws, Rows
+from sdsl.core.scaler import Scaler
 from sdsl.core.training import Training
 
 T = TypeVar("T")
@@ -30,7 +31,23 @@ class Step:
     theta: Theta  # a copy of the parameters as step t - 1 left them
     draws: Draws
     truth: Tensor | None = None  # [S, n], only for a component declared privileged
+    scaler: Scaler | None = None  # what gold, lookback and X are scaled by
+    first: Scaler | None = None  # what they were scaled by at t=0
     known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def fixed(self) -> "Step":
+        """The same step in the units of t=0, for a component that keeps things in those units."""
+        if self.scaler is None or self.first is None or self.scaler is self.first:
+            return self
+        return self.once("fixed", self._in_first_units)
+
+    def _in_first_units(self) -> "Step":
+        scaler, first = self.scaler, self.first
+        assert scaler is not None and first is not None
+        back = [Rows(scaler.undo(r.X), r.y, r.count) for r in (self.gold, self.lookback)]
+        gold, lookback = (first.rows(rows) for rows in back)
+        X = first(scaler.undo(self.X))
+        return replace(self, gold=gold, lookback=lookback, X=X, scaler=first)
 
     def once(self, key: Any, compute: Callable[[], T]) -> T:
         """What labeler and replay both ask of a step is computed once, and goes with the step."""

@@ -1,14 +1,15 @@
-"""Sources that are drawn: from a committed keyframe table, or along a random path."""
+"""Sources that are drawn: from a keyframe table, along a random path, or from geometry."""
 
 import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sdsl.core.fields import choice
-from sdsl.datasets import keyframes
+from sdsl.datasets import keyframes, shapes
 from sdsl.datasets.keyframes import Keyframes
 from sdsl.datasets.parse import Parsed
 from sdsl.datasets.random_path import PathConfig, random_path
+from sdsl.datasets.shapes import ShapesConfig
 from sdsl.datasets.source import STANDINGS, Raw, Source
 
 if TYPE_CHECKING:
@@ -41,6 +42,22 @@ class RandomPath(PathConfig, Source):
 
     def load(self, data: "DataConfig") -> Raw:
         return _drawn(random_path(self), f"random path {self.path_seed}", self.standing)
+
+
+@dataclass(kw_only=True)
+class Shapes(ShapesConfig, Source):
+    """Drawn from geometry, for choosing settings away from the eight."""
+
+    standing: str = choice(*STANDINGS)
+
+    def check(self) -> None:
+        self.check_shapes()
+
+    def load(self, data: "DataConfig") -> Raw:
+        X, y = shapes.draw(self)
+        sha256 = hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()
+        rows = Parsed(X, y, tuple(str(c) for c in range(self.classes)))
+        return Raw(rows, f"shapes {self.shapes_seed}", self.standing, sha256)
 
 
 def _drawn(table: Keyframes, source: str, standing: str) -> Raw:

@@ -37,3 +37,12 @@ class Features:
         """All rows, X [N, columns]."""
         empty = np.empty((0, self._columns), dtype=np.float32)
         return np.concatenate(self._blocks) if self._blocks else empty
+
+
+def refuse_large(segments: int, segment_size: int, features: int) -> None:
+    """Refuses a drawn stream that would not fit, before it is drawn."""
+    if 4 * segments * segment_size * features > MOST_BYTES:
+        raise UserError(
+            f"dataset.segment_size={segment_size}: {segments} segments of that size with "
+            f"{features} features are more than {MOST_BYTES / 2**20:,.0f} MB; lower one of them."
+        )

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdsl.core.fields import number
-from sdsl.datasets import limits
 from sdsl.datasets.keyframes import Keyframes, Mode
+from sdsl.datasets.limits import refuse_large
 from sdsl.errors import UserError
 
 KEYFRAMES = 6  # at 0, 20, ... 100 % of the stream, as in the originals
@@ -35,12 +35,7 @@ class PathConfig:
         """Refuses settings that do not go together."""
         if self.exchange and (self.classes, self.modes) != (2, 1):
             raise UserError("dataset.exchange=true takes classes=2 and modes=1: two change places.")
-        if 4 * self.segments * self.segment_size * self.features > limits.MOST_BYTES:
-            raise UserError(
-                f"dataset.segment_size={self.segment_size}: {self.segments} segments of that size "
-                f"with {self.features} features are more than "
-                f"{limits.MOST_BYTES / 2**20:,.0f} MB; lower one of the three."
-            )
+        refuse_large(self.segments, self.segment_size, self.features)
 
 
 def random_path(config: PathConfig) -> Keyframes:

@@ -14,7 +14,7 @@ from sdsl.config.build import build
 from sdsl.config.strict import check_value
 from sdsl.config.suggest import suggest
 from sdsl.core.fields import choice, word
-from sdsl.datasets.drawn import RandomPath, Regenerated
+from sdsl.datasets.drawn import RandomPath, Regenerated, Shapes
 from sdsl.datasets.file_sources import Corpus, Download, Local, Own
 from sdsl.datasets.keel import Keel
 from sdsl.datasets.orders import ORDERS
@@ -28,6 +28,7 @@ KINDS: dict[str, type[Source]] = {
     "keel": Keel,
     "regenerated": Regenerated,
     "path": RandomPath,
+    "shapes": Shapes,
     "own": Own,
 }
 # How the rows are cut into segments: sdsl.core.stream.Cut, which is checked where it is used.

@@ -129,11 +129,14 @@ class Ledger:
             self._give_up([run.info.run_id for run in self._running(also)], status, why)
 
     def adopt_stale(self) -> None:
-        """RUNNING runs whose process, or whose sweep's, was on this host and is gone: KILLED."""
-        for run in self._running():
+        """RUNNING runs whose process, or whose sweep's, was on this host and is gone: KILLED.
+
+        Runs of another kind, or that somebody else made in this experiment, are left alone.
+        """
+        for run in self._running(" and tags.kind = 'run'"):
             tags = run.data.tags
             own = " ".join(tags.get(name, "") for name in ("host", "pid", "process_start"))
-            makers = map(Process.parse, (own, tags.get("sweep", "")))  # None: somebody else's run
+            makers = map(Process.parse, (own, tags.get("sweep", "")))
             if any(maker.gone() for maker in makers if maker):
                 self.client.set_terminated(run.info.run_id, "KILLED")
 

@@ -12,7 +12,7 @@ SHARE_NOISE = 5.0  # by this many standard errors
 FAR = 2.0  # farness of a row that is far from all that was seen
 FAR_SHARE = 0.1  # share of far rows in a segment unlike any seen
 UNLIKE = 1.15  # or its median farness: half of the rows lie beyond nearly all rows seen
-CLEAR, HEAP = 0.7, 1.0  # valley between two classes: clear in gold, none left now
+CLEAR, HEAP = 0.5, 1.0  # valley between two classes: clear in gold, none left now
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
 
 from sdsl.datasets import files
 from sdsl.datasets.delimited import open_text
@@ -72,18 +74,15 @@ def read(path: Path, label: str) -> Frame:
 def _text(path: Path, data: bytes, suffix: str, label: str) -> Frame:
     text = open_text(path, data, label)
     names = text.names or [str(i) for i in range(text.width)]
-    columns = pd.read_csv(
+    rows = arrow_csv.read_csv(  # refuses a row that is too short or too long
         io.BytesIO(text.data[text.start :]),
-        sep=text.delimiter,
-        names=names,
-        header=None,
-        index_col=False,
-        dtype=str,
-        keep_default_na=False,
-        on_bad_lines="error",
+        read_options=arrow_csv.ReadOptions(column_names=names),
+        parse_options=arrow_csv.ParseOptions(delimiter=text.delimiter, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[],
+            strings_can_be_null=False,
+        ),
     )
-    short = columns[columns.columns[-1]].isna()  # a row that ended early
-    if short.any():
-        line = text.first_line + int(short.to_numpy().argmax())
-        raise UserError(f"{path}, line {line}: fewer than {len(names)} columns.")
+    columns = rows.to_pandas()
     return Frame(path, columns, suffix, text.delimiter, text.names is not None)

@@ -17,6 +17,7 @@ from sdsl.use.sections import SECTIONS
 
 NEEDED = ("gold", "files", "label", "out")
 LISTS = ("gold", "files", "drop", "use")
+TYPED = ("seed", "segment_size", "watch", "every")  # the others are text
 
 
 @dataclass
@@ -56,7 +57,7 @@ def read(words: Sequence[str]) -> tuple[LabelSettings, dict[str, Any]]:
         if key.startswith(SECTIONS):
             overrides[key] = _setting(word)
         else:
-            _set(values, key, _value(key, text))
+            _set(values, key, _setting(word) if key in TYPED else _text(key, text))
     for key in NEEDED:
         if values[key] == "???":
             raise UserError(
@@ -84,8 +85,8 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
     section[last] = value
 
 
-def _value(key: str, text: str) -> Any:
-    """A list for what takes several; null; anything else is text, which `build` converts."""
+def _text(key: str, text: str) -> Any:
+    """A list for what takes several, null, or the text as it stands: a glob is no YAML."""
     if key in LISTS and text.startswith("[") and text.endswith("]"):
         items = [item.strip().strip("'\"") for item in text[1:-1].split(",")]
         return [item for item in items if item]
@@ -93,7 +94,7 @@ def _value(key: str, text: str) -> Any:
 
 
 def _setting(word: str) -> Any:
-    """A setting of the method, as `python -m sdsl.run` would read it."""
+    """A value as `python -m sdsl.run` would read it."""
     try:
         return OverridesParser.create().parse_override(word).value()
     except HydraException as error:

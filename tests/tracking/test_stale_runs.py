@@ -17,7 +17,7 @@ def make(ledger: Ledger, *all_tags: dict[str, str]) -> list[str]:
 
 @pytest.fixture
 def tags() -> dict[str, dict[str, str]]:
-    mine = {**provenance.tags(), **ALONE.tags()}
+    mine = {**provenance.tags(), **ALONE.tags(), "kind": "run"}
     gone = {**mine, "pid": "1", "process_start": "another boot:1"}
     far = {**gone, "host": "another-host"}
     lost = {**far, "sweep": f"{mine['host']} 1 another boot:1"}  # its sweep was killed here
@@ -36,9 +36,12 @@ def test_stale_runs_are_adopted(here, tags):
 def test_every_command_adopts_and_leaves_the_runs_of_others_alone(here, tags, mode):
     """Runs without our tags, or with strange values in them, are somebody else's."""
     strange = {"host": tags["mine"]["host"], "pid": "none", "sweep": "every Monday"}
-    stale, *others = make(Ledger(None, "sdsl"), tags["gone"], {}, strange)
+    deployment = {**tags["gone"], "kind": "deployment"}  # goes on in another process
+    others = ({}, strange, {**strange, "kind": "run"}, deployment)
+    stale, *others = make(Ledger(None, "sdsl"), tags["gone"], *others)
     assert call(*mode, *TINY) == 0
-    assert [run.info.status for run in runs()] == ["FINISHED"]
+    named = [run.info.status for run in runs() if run.info.run_name == "st · twonorm · seed 0"]
+    assert named == ["FINISHED"]
     assert client().get_run(stale).info.status == "KILLED"
     assert {client().get_run(run_id).info.status for run_id in others} == {"RUNNING"}
 

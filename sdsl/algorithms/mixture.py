@@ -1,0 +1,111 @@
+"""Gaussian mixtures of labelled components and their EM with priors, M mixtures side by side.
+
+p(x, c) = sum_{k of class c} w_k N(x; m_k, S_k). A round of EM from a prediction (m0, S0, w0, P0):
+r_ik ~ w_k N(x_i; m_k, S_k);  n_k = sum_i r_ik;  m_k = (a m0_k + sum_i r_ik x_i) / (a + n_k);
+P = ridge of the scatters A_k of all components and of P0;  w_k = (n_k + b n w0_k) / (n + b n);
+S_k = (n w0_k S0_k + A_k + d P) / (n w0_k + n_k + d), or P for all (tied), or variances alone.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+
+from sdsl.algorithms.gaussians import distances, scatters
+
+LOG_2PI = 1.8378770664093453
+LEAST = 1e-4  # share that a component never falls below, so that its class can come back
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """M mixtures of K components; a component that is padding weighs 0."""
+
+    mean: Tensor  # [M, K, d]
+    cov: Tensor  # full [M, K, d, d], tied [M, 1, d, d] or diagonal [M, K, d]
+    weight: Tensor  # [M, K]
+    pooled: Tensor  # [M, d, d] or [M, d]
+    owner: Tensor  # [M, K] the class of each component
+
+    @property
+    def form(self) -> str:
+        if self.cov.dim() == 3:
+            return "diagonal"
+        return "full" if self.cov.shape[1] == self.mean.shape[1] else "tied"
+
+    def pick(self, m: int) -> "Mixture":
+        """Mixture m alone, copied."""
+        return Mixture(*(getattr(self, f.name)[m : m + 1].clone() for f in fields(self)))
+
+
+@dataclass(frozen=True)
+class Priors:
+    """What the prediction weighs in a round."""
+
+    mean: float  # a: rows that the predicted mean stands for
+    share: float  # b: segments that the last shares stand for
+    memory: float  # segments that the last covariances stand for
+    floor: float  # added to every variance
+
+
+def log_joint(mix: Mixture, X: Tensor) -> Tensor:
+    """log w_k N(x_i; m_k, S_k) of rows X [n, d]: [M, n, K]."""
+    c = X.mean(0)  # around which little cancels
+    far, log_det = distances(X - c, mix.mean - c, mix.cov)
+    flat = mix.weight.log() - 0.5 * (log_det + X.shape[1] * LOG_2PI)
+    return (flat[..., None] - 0.5 * far).mT  # rows lie next to each other: K is small, n is not
+
+
+def by_class(joint: Tensor, owner: Tensor, classes: int) -> Tensor:
+    """log p(x_i, c) from log w_k N: [M, n, C]; a class without a component has -inf."""
+    index = owner[:, None].expand_as(joint)
+    out = joint.new_full((*joint.shape[:2], classes), -torch.inf)
+    best = out.scatter_reduce(2, index, joint, "amax").clamp(min=-1e300)
+    e = (joint - best.gather(2, index)).exp()
+    return torch.zeros_like(out).scatter_add(2, index, e).log() + best
+
+
+def responsibilities(joint: Tensor, owner: Tensor, q: Tensor | None) -> Tensor:
+    """r_ik [M, n, K]; where class posteriors q [n, C] are given, shared out within each class."""
+    if q is None:
+        return joint.mT.softmax(1).mT
+    index = owner[:, None].expand_as(joint)
+    within = joint - by_class(joint, owner, q.shape[1]).clamp(min=-1e300).gather(2, index)
+    return within.exp() * q.expand(len(joint), -1, -1).gather(2, index)
+
+
+def ridge(P: Tensor, N: float, floor: float, diagonal: bool) -> Tensor:
+    """P [..., d, d] shrunk to a sphere as if d / 2 of its N rows were; or variances [..., d]."""
+    d = P.shape[-1]
+    if diagonal:
+        return (N * P + 0.5 * d * P.mean(-1, keepdim=True)) / (N + 0.5 * d) + floor
+    eye = torch.eye(d, dtype=P.dtype)
+    sphere = P.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None] * eye
+    return (N * P + 0.5 * d * sphere) / (N + 0.5 * d) + floor * eye
+
+
+def update(start: Mixture, r: Tensor, X: Tensor, priors: Priors) -> Mixture:
+    """The M-step: what r [M, n, K] makes of the prediction `start`."""
+    n, d = X.shape
+    flat, count = start.form == "diagonal", r.sum(1)  # [M, K]
+    mean = (r.mT @ X + priors.mean * start.mean) / (count + priors.mean)[:, :, None]
+    A = scatters(r, X, mean, flat)
+    rows, old = n * (1 + priors.memory), n * start.weight
+    pooled = (priors.memory * n * start.pooled + A.sum(1)) / rows
+    pooled = ridge(pooled, rows, priors.floor, flat)
+    cov = pooled[:, None]
+    if start.form != "tied":
+        to, kept = (..., *[None] * (A.dim() - 2)), priors.memory * old
+        cov = (kept[to] * start.cov + A + d * cov) / (kept + count + d)[to]
+    weight = (count + priors.share * old) / (n * (1 + priors.share)) + LEAST * (old > 0)
+    weight = weight / weight.sum(1, keepdim=True)
+    return replace(start, mean=mean, cov=cov, weight=weight, pooled=pooled)
+
+
+def fit(start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None) -> Mixture:
+    """EM from the prediction; q [n, C] fixes the class posteriors (labelled rows, or hold)."""
+    mix = start
+    for _ in range(rounds):
+        r = responsibilities(log_joint(mix, X), mix.owner, q)
+        mix = update(start, r, X, priors)
+    return mix

@@ -1,0 +1,151 @@
+"""Development streams from geometry: x = travel + swell * turn * (place + shape) + noise.
+
+Each setting acts alone, so a stream can hold one difficulty or several. Lengths are in standard
+deviations of a mode's noise. Rows drift one by one; `segment_size` only cuts them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdsl.core.fields import choice, number, setting
+from sdsl.datasets.limits import refuse_large
+from sdsl.errors import UserError
+
+Rng = np.random.Generator
+
+
+@dataclass(kw_only=True)
+class ShapesConfig:
+    """What the classes look like and how they move."""
+
+    shapes_seed: int = number(low=0)
+    classes: int = number(low=2, high=20)
+    features: int = number(low=2, high=1000)
+    modes: int = number(low=1, high=20)  # per class
+    shape: str = choice("blob", "ring", "crescent", "star")  # of a mode, in its first two features
+    size: float = number(low=0)  # radius of a ring, crescent or star
+    gap: float = number(low=0)  # least distance between modes of different classes at the start
+    turn: float = setting()  # degrees that the picture turns per segment
+    travel: float = setting()  # how far all classes move together over the stream
+    swell: float = number(low=-3, high=3)  # growing and shrinking of the picture, in log scale
+    wander: float = number(low=0)  # how far each mode moves on a way of its own over the stream
+    cross: float | None = number(low=0)  # two classes change places and pass at this distance
+    jump: float = number(low=0)  # the last class leaps this far half way through
+    periods: int = number(low=0)  # time runs to and fro this often; 0: once, straight
+    shares: list[float] | None = setting()  # of the classes at the start; null: equal
+    last_shares: list[float] | None = setting()  # at the end; null: as at the start
+    binary: bool = setting()  # features become coins whose log-odds are the coordinates
+    segments: int = number(low=2, high=10_000)
+    segment_size: int = number(low=2)
+
+    def check_shapes(self) -> None:
+        """Refuses settings that do not go together."""
+        for name in ("shares", "last_shares"):
+            shares = getattr(self, name)
+            if shares and (len(shares) != self.classes or min(shares) < 0 or not sum(shares)):
+                raise UserError(
+                    f"dataset.{name}={shares}: expected one share of at least 0 for each of the "
+                    f"{self.classes} classes."
+                )
+        refuse_large(self.segments, self.segment_size, self.features)
+
+
+def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
+    """X float32 [N, d] and y int64 [N]."""
+    rng = np.random.default_rng(k.shapes_seed)
+    C, d, n = k.classes, k.features, k.segments * k.segment_size
+    time = np.linspace(0, 1, n)
+    phase = _folded(time, k.periods)
+    y = _classes(rng, time, k)
+    mode = rng.integers(k.modes, size=n)
+    place = _places(rng, k)  # [C, modes, d]
+    X = place[y, mode]
+    if k.cross is not None:
+        X = X + _crossing(place, phase, y, k.cross)
+    X = X + _shape(rng, y, mode, k)
+    if k.wander:
+        X = X + _paths(rng, phase, C, k.modes, d)[y, mode, np.arange(n)] * k.wander
+    if k.jump:
+        X = X + ((y == C - 1) & (phase > 0.5))[:, None] * k.jump * _direction(rng, d)
+    X = X * np.exp(k.swell * np.sin(2 * np.pi * phase))[:, None]
+    X = _turned(X, np.radians(k.turn) * k.segments * phase)
+    X = X + phase[:, None] * k.travel * _direction(rng, d)
+    X = X + rng.standard_normal((n, d))
+    if k.binary:
+        X = (rng.random((n, d)) < 1 / (1 + np.exp(-X))).astype(float)
+    # Rounding keeps the last bits of one machine's arithmetic out of the data and of its SHA-256.
+    return np.round(X, 4).astype(np.float32), y
+
+
+def _folded(time: np.ndarray, periods: int) -> np.ndarray:
+    return 1 - np.abs(1 - 2 * ((periods * time) % 1)) if periods else time
+
+
+def _classes(rng: Rng, time: np.ndarray, k: ShapesConfig) -> np.ndarray:
+    first = np.array(k.shares or [1 / k.classes] * k.classes, float)
+    last = np.array(k.last_shares or first, float)
+    share = (1 - time)[:, None] * first / first.sum() + time[:, None] * last / last.sum()
+    return (rng.random(len(time))[:, None] > share.cumsum(1)[:, :-1]).sum(1).astype(np.int64)
+
+
+def _places(rng: Rng, k: ShapesConfig) -> np.ndarray:
+    """Modes at random, each at least `gap` from those of other classes; the box grows until fit."""
+    C, M, d, half = k.classes, k.modes, k.features, k.gap / np.sqrt(k.features)
+    while True:
+        half *= 1.05
+        for _ in range(50):
+            place = rng.uniform(-half, half, (C, M, d))
+            far = np.linalg.norm(place[:, :, None, None] - place, axis=-1)  # [C, M, C, M]
+            far[np.arange(C), :, np.arange(C)] = np.inf
+            if far.min() >= k.gap:
+                return place
+
+
+def _crossing(place: np.ndarray, phase: np.ndarray, y: np.ndarray, near: float) -> np.ndarray:
+    """What moves class 0 along a bow to class 1's place, and class 1 along the other bow."""
+    way = place[1, 0] - place[0, 0]
+    side = np.zeros_like(way)
+    side[:2] = [-way[1], way[0]]
+    side /= np.linalg.norm(side)
+    sign = np.select([y == 0, y == 1], [1.0, -1.0], 0.0)[:, None]
+    return sign * (phase[:, None] * way + near / 2 * np.sin(np.pi * phase)[:, None] * side)
+
+
+def _shape(rng: Rng, y: np.ndarray, mode: np.ndarray, k: ShapesConfig) -> np.ndarray:
+    """A point of the mode's outline, in the first two features; each mode has its own angle."""
+    out = np.zeros((len(y), k.features))
+    if k.shape == "blob":
+        return out
+    own = rng.uniform(0, 2 * np.pi, (k.classes, k.modes))[y, mode]
+    angle = rng.uniform(0, 2 * np.pi, len(y))
+    if k.shape == "crescent":
+        angle = own + angle / 2
+    radius = {
+        "ring": 1.0,
+        "crescent": 1.0,
+        "star": np.sqrt(rng.random(len(y))) * np.where((5 * (angle - own) / np.pi) % 2 < 1, 1, 0.4),
+    }[k.shape]
+    out[:, :2] = k.size * np.c_[radius * np.cos(angle), radius * np.sin(angle)]
+    return out
+
+
+def _paths(rng: Rng, phase: np.ndarray, C: int, M: int, d: int) -> np.ndarray:
+    """A smooth random way a mode, of length about 1, from 0: [C, M, n, d]."""
+    wave = rng.normal(0, 1, (C, M, 3, d)) / np.sqrt(d) / np.arange(1, 4)[:, None]
+    basis = np.sin(np.pi / 2 * phase * np.arange(1, 4)[:, None])  # [3, n]
+    return np.einsum("cmwd,wn->cmnd", wave, basis)
+
+
+def _direction(rng: Rng, d: int) -> np.ndarray:
+    v = rng.normal(size=d)
+    return v / np.linalg.norm(v)
+
+
+def _turned(X: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Turned in the plane of every pair of features (0, 1), (2, 3), ..."""
+    X, even = X.copy(), X.shape[1] // 2 * 2
+    a, b = X[:, 0:even:2].copy(), X[:, 1:even:2].copy()
+    c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    X[:, 0:even:2], X[:, 1:even:2] = c * a - s * b, s * a + c * b
+    return X

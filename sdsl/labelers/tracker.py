@@ -1,0 +1,134 @@
+"""The tracker: classes are mixtures of Gaussians that EM moves with the stream.
+
+y(x) = argmax_c sum_{k of c} w_k N(x; m_k, S_k) of the bank's member with the largest score; while
+`hold`, y(x) = argmax f(x), f being gold's own rule: the network or gold's mixture, by
+cross-validation. Hold ends where gold and X_t differ, p < alarm. It returns where they agree again,
+p > back, and the tracker gives every class most of the rows that f gives it.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sdsl.algorithms import bank as banks
+from sdsl.algorithms.bank import Bank
+from sdsl.algorithms.gold_rule import drift, gold_rules, returns
+from sdsl.algorithms.mixture import Mixture, Priors, by_class, fit, log_joint, responsibilities
+from sdsl.algorithms.tracked import Tracked
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.fields import number, setting
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
+from sdsl.core.training import Training
+
+HELD_ROUNDS = 3  # of EM while class posteriors are fixed to f's
+
+
+@dataclass
+class Tracker(Labeler):
+    components: list[int] = setting()  # per class; one or two members of the bank for each
+    flow: bool = setting()  # also members that fit a linear flow (turn, growth) to the motion
+    fit: Training = setting()  # of the networks that cross-validation on gold needs
+    rounds: int = number(low=1)  # of EM
+    mean: float = number(low=0)  # rows that a predicted mean stands for
+    share: float = number(low=0)  # segments that the last shares stand for
+    memory: float = number(low=0)  # segments that the last covariances stand for
+    floor: float = number(low=1e-12)  # added to every variance
+    alarm: float = number(low=0, high=1)
+    back: float = number(low=0, high=1)
+
+    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
+        C, d = learner.classes, gold.X.shape[2]
+        budget = 100 * (d + 1) + 101 * 100 + 101 * C  # the default network's weights
+        self.banks, self.held, self.numbers, plans = [], [], [], []
+        for s, generator in enumerate(draws.generators):
+            X, y = gold.replica(s)
+            plan = banks.plan(y, self.components, self.flow, d, C, budget)
+            bank = banks.begin(X.double(), y, plan, C, self.floor, generator)
+            self.banks.append(bank)
+            self.numbers.append(plan.numbers)
+            plans.append((plan.form, bank.mix.pick(0)))
+        self.rules = gold_rules(gold, plans, self.floor, self.fit, learner, draws)
+        self.held = [True] * len(self.banks)
+
+    @torch.no_grad()
+    def label(self, step: Step, learner: Learner) -> Pseudo:
+        rows, step = step.X, step.fixed()  # the bank stays in the units of gold
+        f = self.rules[0].network(step.X, learner)  # [S, n, C]
+        found = [
+            self.one(s, step, f[s], generator, learner.classes)
+            for s, generator in enumerate(step.draws.generators)
+        ]
+        y = torch.stack([labels for labels, _, _ in found])
+        log = {
+            name: torch.tensor([one[name] for _, one, _ in found], dtype=torch.float64)
+            for name in found[0][1]
+        }
+        network = torch.tensor(
+            [held and rule.by_network for held, rule in zip(self.held, self.rules, strict=True)]
+        )
+        return Tracked(y, Rows.full(rows, y), log, [rule for _, _, rule in found], network)
+
+    def one(
+        self, s: int, step: Step, f: Tensor, generator: torch.Generator, C: int
+    ) -> tuple[Tensor, dict[str, float], Mixture]:
+        """(labels [n], what to log, the mixture that decides) of replica s."""
+        X, rule, before = step.X[s].double(), self.rules[s], self.banks[s]
+        f = f if rule.by_network else rule.mixture(X, C)
+        gold = step.gold.replica(s)[0].double()
+        p = drift(gold, X, rule, f if self.held[s] else None, generator)
+        if self.held[s] and p < self.alarm:
+            self.held[s] = False
+        start, velocity = banks.predict(before)
+        score = log_joint(start, X).logsumexp(2).sum(1)
+        score = banks.FADE * before.score + (1 - banks.FADE) * score
+        priors = Priors(self.mean, self.share, self.memory, self.floor)
+        q = f if self.held[s] else None
+        mix = fit(start, X, priors, HELD_ROUNDS if self.held[s] else self.rounds, q)
+        r = responsibilities(log_joint(mix, X), mix.owner, q)
+        clear = banks.clarity(r, mix.owner, C)
+        bank = replace(banks.move(before, start, velocity, mix, clear), score=score)
+        best = int(score.argmax())
+        mine = bank.mix.pick(best)
+        posterior = by_class(log_joint(mine, X), mine.owner, C)[0].softmax(1)  # [n, C]
+        y = posterior.argmax(1)
+        if not self.held[s] and p > self.back and returns(f.argmax(1), y, C):
+            self.held[s] = True
+        log = report(before, bank, best, posterior, C) | {
+            "hold": float(self.held[s]),
+            "hold_p": p,
+            "gold_agreement": float((f.argmax(1) == y).double().mean()),
+            "memory_numbers": 0.0,
+            "model_numbers": float(self.numbers[s]),
+        }
+        self.banks[s] = bank
+        if self.held[s]:
+            return f.argmax(1), log, mine if rule.by_network else rule.gold
+        return y, log, mine
+
+
+def report(before: Bank, bank: Bank, best: int, posterior: Tensor, C: int) -> dict[str, float]:
+    """What the chosen member saw, for the log."""
+    order = bank.score.sort(descending=True).values
+    now, then = shares(bank, best, C), shares(before, best, C)
+    P = bank.mix.pooled[best]
+    sd = (P if P.dim() == 1 else P.diagonal()).sqrt()
+    speed = (bank.velocity[best] / sd).norm(dim=1)
+    shared = posterior.T @ posterior  # [C, C]
+    size = shared.sum(1)
+    shared = (shared / torch.minimum(size[:, None], size).clamp(min=1e-9)).fill_diagonal_(0)
+    return {
+        "member": float(best),
+        "margin": float(order[0] - order[min(1, len(order) - 1)]),
+        "speed": float(speed @ bank.mix.weight[best]),
+        "share_least": float(now.min()),
+        "share_most": float(now.max()),
+        "share_change": float((now - then).abs().max()),
+        "overlap": float(shared.max()),  # of the two nearest classes: near 1 they may be swapped
+    }
+
+
+def shares(bank: Bank, best: int, C: int) -> Tensor:
+    weight = bank.mix.weight[best]
+    return weight.new_zeros(C).index_add(0, bank.mix.owner[best], weight)

@@ -1,0 +1,104 @@
+"""The tracker on streams: a crossing without a swap, a shuffled one at st's level, same bits."""
+
+import numpy as np
+import pytest
+import support
+import torch
+
+from sdsl.algorithms.gold_rule import evenly, returns
+from sdsl.core.metrics import lasting_swap, summarise
+from sdsl.errors import UserError
+
+SEEDS = (10, 11)
+
+
+def crossing(segments=40, size=200, near=1.0, seed=0):
+    """Two classes that walk to each other's places."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=segments * size)
+    p, sign = np.linspace(0, 1, len(y)), 1 - 2 * y
+    path = np.c_[3 * (1 - 2 * p), near / 2 * np.sin(np.pi * p)]
+    return support.table(sign[:, None] * path + rng.normal(size=(len(y), 2)), y)
+
+
+def run(method, data, size=200, seeds=SEEDS, *more):
+    words = (f"method={method}", "eval.every=1000", *more)
+    return support.run(*words, seeds=seeds, data=data, segment_size=size, test_size=60).outcome
+
+
+def acc(outcome):
+    return np.mean([summarise(R).acc_online for R in outcome.R])
+
+
+def test_no_swap_where_classes_cross():
+    out = run("tracker", crossing())
+    curves = out.curves
+    for s in range(len(SEEDS)):
+        found = lasting_swap(curves["test_acc"][s], curves["test_acc_relabelled"][s])
+        assert found <= 1
+    assert curves["test_acc"][:, -5:].min() > 0.95  # at each other's places
+    assert acc(out) > acc(run("st", crossing())) + 0.3
+    assert curves["hold"][:, -1].max() == 0  # gold's places again, but not its classes
+
+
+def test_hold_keeps_a_shuffled_stream_at_the_level_of_st():
+    data = support.blobs(rows=4000, classes=3, spread=2.0)
+    out = run("tracker", data)
+    assert acc(out) >= acc(run("st", data)) - 0.01
+    assert out.curves["hold"].mean() > 0.9
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_follows_a_turn(classes):
+    data = support.blobs(rows=6000, classes=classes, drift=4 * np.pi)
+    assert acc(run("tracker", data)) > 0.97
+
+
+def test_same_bits_alone_and_fused():
+    data = crossing(segments=8)
+    both = run("tracker", data)
+    for s, seed in enumerate(SEEDS):
+        alone = run("tracker", data, 200, (seed,))
+        assert np.array_equal(alone.R[0], both.R[s], equal_nan=True)
+        for name, curve in alone.curves.items():
+            assert np.array_equal(curve[0], both.curves[name][s], equal_nan=True), name
+
+
+def test_numbers_held_stay_within_the_networks():
+    for d, classes in [(2, 2), (10, 4), (40, 10), (70, 2)]:
+        data = support.blobs(rows=600, classes=classes, d=d)
+        held = run("tracker", data, seeds=(10,)).curves["model_numbers"]
+        assert held.max() <= 100 * (d + 1) + 101 * 100 + 101 * classes
+
+
+def test_a_class_that_is_absent_for_a_while_comes_back():
+    data = support.blobs(rows=4000, classes=3, drift=1.0)
+    X, y, segment = data.X.copy(), data.y.copy(), np.arange(len(data.y)) // 200
+    for t in (8, 9, 10):  # class 2's rows are class 0's of the same segment, once more
+        gone, there = (np.flatnonzero((segment == t) & (y == c)) for c in (2, 0))
+        X[gone], y[gone] = X[np.resize(there, len(gone))], 0
+    out = run("tracker", support.table(X, y))
+    assert out.curves["share_least"][:, 9].max() < 0.12  # about (2 / 3)^3 / 3, share being 2
+    assert out.curves["test_acc"][:, -4:].min() > 0.9
+
+
+def test_return_asks_for_most_rows_of_every_class():
+    f = torch.tensor([0, 0, 0, 1, 1, 1])
+    assert returns(f, torch.tensor([0, 0, 1, 1, 1, 0]), 2)
+    assert not returns(f, torch.tensor([0, 0, 0, 0, 0, 1]), 2)
+    assert not returns(f, 1 - f, 2)
+
+
+def test_tested_rows_are_spread_over_the_segment():
+    assert evenly(3).tolist() == [0, 1, 2]
+    assert evenly(1001)[[0, -1]].tolist() == [0, 1000]
+
+
+def test_the_mixture_rule_needs_the_tracker():
+    with pytest.raises(UserError, match="labeler=tracker"):
+        support.run("method=tracker", "labeler=none", seeds=(10,))
+
+
+def test_the_trackers_labels_feed_the_replay_of_ours():
+    out = support.run("method=ours_tracker", seeds=(10,)).outcome
+    assert out.curves["pseudo_label_acc"].min() > 0.9
