@@ -7,10 +7,12 @@ order, change nothing, unless that takes longer than GRACE.
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 10.0  # seconds after the first signal; from then on a signal ends the process at once
@@ -34,6 +36,14 @@ def install() -> None:
 def ignore() -> None:
     """In a worker: a Ctrl-C is for the parent, who ends the workers and marks their runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def leave(stop: KeyboardInterrupt) -> NoReturn:
+    """The end of a command that was stopped: one line, and the exit status that shells expect."""
+    for number in SIGNALS:  # a signal during Python's own end would change the exit status
+        signal.signal(number, signal.SIG_IGN)
+    print("Stopped. The same command goes on from here.", file=sys.stderr)
+    sys.exit(128 + (stop.args[0] if stop.args else signal.SIGINT))
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """python -m sdsl.run [key=value ...]: one run; with -m or +sweeps=NAME a sweep."""
 
 import os
-import signal
 import sys
 import traceback
 from types import TracebackType
@@ -40,8 +39,7 @@ def main() -> None:
         print(masked(refusals.message(error)), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:
-        print("Stopped. The same command goes on from here.", file=sys.stderr)
-        sys.exit(128 + (stop.args[0] if stop.args else signal.SIGINT))
+        interrupt.leave(stop)
 
 
 def _print_masked(

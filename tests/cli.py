@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from sdsl import interrupt
 from sdsl.config.schema import Setup
 from sdsl.launch import job
 from sdsl.launch.types import JobReport
@@ -25,12 +27,15 @@ SERIAL = "hydra.launcher.n_jobs=1"
 def call(*words: str) -> int:
     """The exit status of a command line, run in this process."""
     before, hook, sys.argv = sys.argv, sys.excepthook, ["sdsl.run", *words]
+    handlers = {number: signal.getsignal(number) for number in interrupt.SIGNALS}
     try:
         main()
     except SystemExit as stop:
         return stop.code or 0
     finally:
         sys.argv, sys.excepthook = before, hook
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     return 0
 
 

@@ -61,7 +61,8 @@ class Book:
     gold_rows: dict[str, int]  # resolved path -> rows at its beginning that are gold
     done: dict[str, list[int]] = field(default_factory=dict)  # name -> its version
     aside: dict[str, tuple[list[int], str]] = field(default_factory=dict)  # name -> version, reason
-    progress: dict[str, tuple[list[int], list[float]]] = field(default_factory=dict)  # half done
+    # Files that are labelled in part: name -> labels and confidence of the first rows after gold.
+    progress: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
 
 
@@ -71,6 +72,7 @@ class Opened:
 
     frame: Frame
     X: np.ndarray  # its features
+    given: list[str | None]  # the labels that it carries itself
     version: list[int]  # as it was when it was read
 
 
@@ -114,7 +116,7 @@ class Deployment:
         """Label all that is new, segment by segment; each is safe on disk when it is yielded."""
         by_name = {found.name: found for found in inputs}
         for pieces in self._planned(by_name, segment_size, on_aside):
-            yield self._label(pieces, by_name)
+            yield self._label(pieces)
 
     def _planned(
         self,
@@ -147,8 +149,8 @@ class Deployment:
 
     def _begun(self, found: Input) -> int:
         """The first row of a file that has no label yet."""
-        labelled = len(self.book.progress.get(found.name, ([], []))[0])
-        return same_file(found.path, self.book.gold_rows) + labelled
+        half = self.book.progress.get(found.name)
+        return same_file(found.path, self.book.gold_rows) + (len(half[0]) if half else 0)
 
     def _open(self, found: Input) -> Frame:
         if found.name not in self.opened:
@@ -161,13 +163,14 @@ class Deployment:
             except UserError as error:
                 reason = str(error).removeprefix(f"{found.path}: ")
                 raise UserError(f"{found.name}: {reason}") from None
-            self.opened[found.name] = Opened(frame, X, version)
+            given = given_labels(frame, self.plan.label)
+            self.opened[found.name] = Opened(frame, X, given, version)
         return self.opened[found.name].frame
 
     def _no_rows(self) -> np.ndarray:
         return np.zeros((0, len(self.plan.features)), np.float32)
 
-    def _label(self, pieces: list[Piece], by_name: dict[str, Input]) -> tuple[Segment, Record]:
+    def _label(self, pieces: list[Piece]) -> tuple[Segment, Record]:
         plan = {"segment": len(self.book.segments), "pieces": [asdict(p) for p in pieces]}
         state.write_whole(self.out / HIDDEN / NEXT, json.dumps(plan).encode())
         X = np.concatenate([self.opened[p.name].X[p.start : p.stop] for p in pieces])
@@ -175,15 +178,17 @@ class Deployment:
         truth: list[str | None] = []
         at = 0
         for piece in pieces:
-            opened = self.opened[piece.name]
-            frame = opened.frame
-            truth += given_labels(frame, self.plan.label)[piece.start : piece.stop]
-            labels, sure = self.book.progress.setdefault(piece.name, ([], []))
-            labels += codes[at : at + piece.rows].tolist()
-            sure += confidence[at : at + piece.rows].tolist()
+            opened, rows = self.opened[piece.name], slice(at, at + piece.rows)
+            truth += opened.given[piece.start : piece.stop]
+            half = self.book.progress.get(piece.name, (codes[:0], confidence[:0]))
+            labelled = (
+                np.concatenate([half[0], codes[rows]]),
+                np.concatenate([half[1], confidence[rows]]),
+            )
+            self.book.progress[piece.name] = labelled
             at += piece.rows
-            if piece.stop == len(frame):
-                self._write(by_name[piece.name], frame, labels, sure)
+            if piece.stop == len(opened.frame):
+                self._write(piece.name, opened, *labelled)
                 del self.book.progress[piece.name], self.opened[piece.name]
                 self.book.done[piece.name] = opened.version
                 self.book.aside.pop(piece.name, None)
@@ -197,19 +202,18 @@ class Deployment:
         right = [self.model.classes[codes[i]] == truth[i] for i in known]
         return float(np.mean(right)) if known else float("nan")
 
-    def _write(self, found: Input, frame: Frame, codes: list[int], sure: list[float]) -> None:
+    def _write(self, name: str, opened: Opened, codes: np.ndarray, sure: np.ndarray) -> None:
         """The file with `label` and `confidence`; gold rows keep their own label."""
-        columns = frame.columns.copy()
-        own = given_labels(frame, self.plan.label)
-        gold = len(frame) - len(codes)
+        columns, own = opened.frame.columns.copy(), opened.given
+        gold = len(own) - len(codes)
         if "label" in columns and any(own[gold:]):
             columns = columns.rename(columns={"label": "label_given"})
         labels = [*map(str, own[:gold]), *(self.model.classes[c] for c in codes)]
         columns["label"] = spelled(labels).to_numpy()
-        columns["confidence"] = np.round([1.0] * gold + sure, 6)
-        target = self.out / found.name
+        columns["confidence"] = np.round(np.concatenate([np.ones(gold), sure]), 6)
+        target = self.out / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        state.write_whole(target, frame.data(columns))
+        state.write_whole(target, opened.frame.data(columns))
 
     def _interrupted(self, by_name: dict[str, Input]) -> list[Piece] | None:
         """The segment that was begun and not finished; None: there is none, or its files went."""

@@ -34,7 +34,7 @@ def opened(
         raise UserError(f"out={out}: cannot be made ({error.strerror}).") from None
     try:
         with FileLock(out / HIDDEN / "lock", timeout=0):
-            for part in (out / HIDDEN).glob(".*.part"):
+            for part in out.rglob(".*.part"):
                 part.unlink(missing_ok=True)  # of a process that was killed
             if (out / HIDDEN / STATE).exists():
                 yield _again(out, settings, config, found)

@@ -17,6 +17,7 @@ class Screen:
 
     def __init__(self, deployment: Deployment):
         self.deployment = deployment
+        self.cut = deployment.book.settings["segment_size"] is not None
         self.console = Console(stderr=True)
         self.shown: list[tuple[Segment, Record]] = []
         self.refused: dict[str, str] = {}  # file -> reason
@@ -44,7 +45,7 @@ class Screen:
         self.shown.append((segment, record))
         done = [p.name for p in segment.pieces if p.name in self.deployment.book.done]
         self.waiting = [name for name in self.waiting if name not in done]
-        text = f"{where(segment)}: {record.rows} rows in {record.seconds:.1f} s"
+        text = f"{where(segment, self.cut)}: {record.rows} rows in {record.seconds:.1f} s"
         if self.waiting:
             text += f", {len(self.waiting)} files to go"
         self.line("; ".join([text, *record.warnings]))
@@ -76,7 +77,7 @@ class Screen:
             classes = self.deployment.model.classes
             pairs = zip(classes, record.shares, strict=True)
             cells = [
-                where(segment),
+                where(segment, self.cut),
                 str(record.rows),
                 " ".join(f"{name} {share:.2f}" for name, share in pairs),
                 f"{record.drift:.2f}",
@@ -90,7 +91,10 @@ class Screen:
         console.print(table, highlight=False, markup=False, soft_wrap=True)
 
 
-def where(segment: Segment) -> str:
-    """The files of a segment."""
-    names = [piece.name for piece in segment.pieces]
-    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+def where(segment: Segment, cut: bool) -> str:
+    """The files of a segment; with their rows, if segments are cut across files."""
+    first, last = segment.pieces[0], segment.pieces[-1]
+    if not cut:
+        return first.name
+    start = f"{first.name} row {first.start + 1}"
+    return f"{start} to {last.stop if first is last else f'{last.name} row {last.stop}'}"

@@ -83,7 +83,7 @@ def nearest_pair(X: np.ndarray, y: np.ndarray, summary: Summary) -> tuple[float,
             continue
         gap = ((summary.mean[others] - summary.mean[a]) / summary.spread[a]) ** 2
         b = others[gap.sum(1).argmin()]  # its nearest class
-        found = valley(X, y, summary, a, b)
+        found = valley(X, y, summary, int(a), int(b))
         if not found <= worst[0]:
             worst = (found, int(a), int(b))
     return worst

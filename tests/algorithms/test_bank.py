@@ -25,9 +25,7 @@ def test_members_fit_the_budget_and_equal_ones_go():
     _, y, _ = gold()
     made = plan(y, [1, 2, 4], True, 2, 3, budget=10_000)
     assert (made.form, len(made.members)) == ("full", 6)
-    assert [m.flow for m in made.members] == [False] * 3 + [
-        True
-    ] * 3  # flows last
+    assert [m.flow for m in made.members] == [False] * 3 + [True] * 3  # flows last
     assert made.numbers == sum(numbers([m.components] * 3, 2, "full", m.flow) for m in made.members)
     few = torch.arange(3).repeat_interleave(9)  # rows for one component a class only
     assert plan(few, [1, 2, 4], True, 2, 3, 10_000).members == [Member(1, False), Member(1, True)]

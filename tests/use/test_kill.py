@@ -97,7 +97,6 @@ def test_killed_while_writing(folder, seed):
     while not in_a_child("out", at_write(int(rng.integers(1, 25)))):
         runs += 1
         assert runs < 60
-        clear_parts()
     check("out")
 
 
@@ -106,7 +105,6 @@ def test_killed_at_every_write_of_the_first_segment(folder):
         out = f"out{number}"
         assert not in_a_child(out, at_write(number))
         assert in_a_child(out, lambda: None)
-        clear_parts(out)
         check(out)
 
 
@@ -115,7 +113,6 @@ def test_killed_at_any_time(folder):
     for _ in range(8):
         killed += not in_a_child("out", after(rng.uniform(0.02, 0.6)))
     assert in_a_child("out", lambda: None)
-    clear_parts()
     check("out")
 
 
@@ -126,9 +123,3 @@ def test_files_that_come_between_do_not_change_a_segment_that_was_begun(folder):
     assert in_a_child("out", lambda: None)
     whole, mine = Path("whole/0.csv").read_bytes(), Path("out/0.csv").read_bytes()
     assert mine == whole
-
-
-def clear_parts(out: str = "out") -> None:
-    """What a kill leaves of a half-written output is removed by the next call that writes it."""
-    for part in Path(out).glob(".*.part"):
-        part.unlink()

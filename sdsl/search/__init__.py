@@ -1,0 +1,1 @@
+"""How settings were chosen: one change at a time, on streams that decide nothing else."""

@@ -1,0 +1,85 @@
+"""The streams on which settings are chosen: none of the paper's eight, none of the archive.
+
+A third of the tracker's family is set apart and looked at once, at the end.
+"""
+
+PATH = "dataset=dev/path dataset.segment_size=400 dataset.test_size=120"  # all of its 99 segments
+FIVE = f"{PATH} dataset.features=5"
+KEEL = "dataset=dev/keel dataset.keel="
+OURS = {
+    "exchange, 2 features": f"{PATH} dataset.exchange=true dataset.path_seed=2",
+    "exchange, 3 features": f"{PATH} dataset.exchange=true dataset.path_seed=3 dataset.features=3",
+    "path 28, 5 features": f"{FIVE} dataset.path_seed=28",  # the classes change places, too
+    "path 40, 4 classes": f"{FIVE} dataset.path_seed=40 dataset.classes=4",
+    "penbased": f"{KEEL}penbased",
+    "texture": f"{KEEL}texture",
+    **{  # no drift: what does a method lose by adapting to nothing?
+        f"{name}, shuffled": f"{KEEL}{name} dataset.order=shuffled stream.max_segments=15"
+        for name in ("magic", "phoneme", "penbased")
+    },
+}
+
+
+def shapes(seed: int, **knobs: object) -> str:
+    """Overrides of dataset=dev/shapes."""
+    words = [f"dataset.{name}={value}".replace(" ", "") for name, value in knobs.items()]
+    return " ".join(["dataset=dev/shapes", f"dataset.shapes_seed={seed}", *words])
+
+
+SMALL = {"segment_size": 100, "test_size": 30, "features": 10, "classes": 4}
+WIDE = {"binary": True, "features": 200, "wander": 14, "gap": 7, "segments": 25}
+LARGE = {"segment_size": 700, "test_size": 200}
+SHORT = f"{PATH} dataset.segments=60"
+CRESCENTS = {"shape": "crescent", "gap": 4}
+TRACKER = {
+    "few gold": shapes(1, **SMALL, wander=12, gap=3.5),
+    "few gold, travel": shapes(2, **SMALL, travel=30, wander=6, gap=3.5),
+    "three modes": shapes(3, modes=3, wander=7, gap=4),
+    "four modes turn": shapes(4, modes=4, turn=6, gap=3.5, wander=2, **LARGE),
+    "rings": shapes(5, shape="ring", wander=8, gap=8),
+    "rings cross": shapes(31, shape="ring", classes=2, cross=3.5, gap=8),
+    "crescents turn": shapes(6, shape="crescent", turn=5, gap=3.5),
+    "crescent pairs": shapes(32, **CRESCENTS, modes=2, turn=4, wander=2, **LARGE),
+    "stars turn": shapes(7, shape="star", turn=6, size=6, gap=5, classes=3),
+    "fast turn": shapes(8, classes=3, turn=45, gap=4),
+    "fast turn, many": shapes(9, classes=3, modes=3, turn=14, gap=4, **LARGE),
+    "travel": shapes(10, travel=120, gap=4),
+    "swell and turn": shapes(11, swell=1, turn=10, classes=5, gap=4.5),
+    "shares to 99": shapes(12, shares=[50, 50], last_shares=[1, 99], wander=6, gap=4),
+    "shares 2 8 90": shapes(13, classes=3, shares=[2, 8, 90], wander=5, gap=4),
+    "shares exchange": shapes(14, shares=[90, 10], last_shares=[10, 90], wander=5, gap=3),
+    "binary": shapes(15, **WIDE),
+    "binary, three": shapes(16, **WIDE | {"classes": 3, "wander": 9, "features": 300, "gap": 9}),
+    "jump": shapes(17, classes=3, jump=8, wander=3),
+    "recurring": shapes(18, classes=4, features=3, wander=9, periods=3, gap=3.5),
+    "pass": shapes(19, cross=1.5, gap=6),
+    "pass near": shapes(20, cross=0.8, gap=6, features=3),
+    "still": shapes(21, gap=2, features=4, classes=3),
+    "still crescents": shapes(22, shape="crescent", gap=1),
+    "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=2",
+    "path 28": f"{SHORT} dataset.features=5 dataset.path_seed=28",
+    "path two modes": f"{SHORT} dataset.path_seed=31 dataset.modes=2",
+    "penbased": f"{KEEL}penbased",
+    "texture": f"{KEEL}texture",
+    "ring": f"{KEEL}ring",
+    "magic shuffled": f"{KEEL}magic dataset.order=shuffled stream.max_segments=20",
+    "penbased shuffled": f"{KEEL}penbased dataset.order=shuffled stream.max_segments=20",
+}
+HELD_OUT = {
+    "few gold": shapes(101, **SMALL, wander=10, gap=3.5, turn=2),
+    "five modes": shapes(102, modes=5, classes=2, wander=4, turn=4, gap=4, **LARGE),
+    "stars": shapes(103, shape="star", size=5, gap=5, wander=6, classes=3),
+    "crescents travel": shapes(104, shape="crescent", travel=60, turn=4, gap=3.5),
+    "fast turn": shapes(105, classes=5, turn=25, gap=4),
+    "swell": shapes(106, classes=3, swell=1, turn=12, gap=4, features=4),
+    "shares": shapes(107, classes=3, shares=[80, 15, 5], last_shares=[5, 15, 80], wander=6),
+    "binary": shapes(108, **WIDE | {"features": 400, "wander": 12}),
+    "jump": shapes(109, classes=4, features=5, jump=6, wander=4),
+    "recurring": shapes(110, classes=2, cross=1.2, gap=5, periods=2),
+    "still": shapes(111, gap=2.5, features=6, classes=4, segment_size=200, test_size=60),
+    "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=5 dataset.features=4",
+    "path 40": f"{SHORT} dataset.features=5 dataset.classes=4 dataset.path_seed=40",
+    "path two modes": f"{SHORT} dataset.features=3 dataset.path_seed=33 dataset.modes=2",
+    "segment": f"{KEEL}segment",
+    "phoneme shuffled": f"{KEEL}phoneme dataset.order=shuffled stream.max_segments=20",
+}

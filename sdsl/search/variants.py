@@ -1,0 +1,73 @@
+"""What is tried: one change of a method's settings at a time."""
+
+from dataclasses import dataclass
+
+from sdsl.search import streams
+
+SHIPPED = "as shipped"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A method, the seeds and streams it is tried on, and the changes: name -> overrides."""
+
+    method: str
+    seeds: tuple[int, ...]
+    streams: dict[str, str]
+    variants: dict[str, str]
+    held_out: dict[str, str]
+
+
+def trusted(overlap: float, agreement: float) -> str:
+    return " ".join(
+        f"{part}.trust={{overlap:{overlap},agreement:{agreement}}}"
+        for part in ("labeler", "replay")
+    )
+
+
+OURS = {
+    SHIPPED: "",
+    "fit 200 steps": "labeler.fit.steps=200",
+    "lookback stratified": "lookback.select=stratified",
+    "no flat region": "replay.no_xi=true replay.no_proj=true",
+    "replay 200 steps": "replay.steps=200",
+    "M a fifth of the width at most": "replay.cap=0.2",
+    "gold fully trusted": trusted(0, 0),
+    "trust by overlap alone": trusted(6, 0),
+    "trust by agreement alone": trusted(0, 3),
+    "trust to the power 1": trusted(2, 1),
+    "trust to the power 2": trusted(4, 2),
+    "gold at 0.3 in replay": "replay.trust={overlap:0,agreement:0} replay.gold=0.3",
+    "step 1 from step t-1's encoder": "labeler.origin=previous",
+    "10 rounds": "labeler.rounds=10",
+    "ILS off": "labeler.ils=off",
+    "ILS gram": "labeler.ils=gram",
+    "cosines around the origin": "labeler.center=origin",
+    "cosines around the segment's mean": "labeler.center=segment",
+    "no consistency": "labeler.fit.consistency=0",
+    "replay from generation": "replay.origin=generation",
+    "no momentum in replay": "replay.momentum=0",
+    "M with 90% energy": "replay.energy=0.9",
+    "feedback 20 steps a round": "labeler.feedback.steps=20",
+    "xi of SAM's length": "replay.xi_norm=sam",
+    "ILS rank by 95% energy": "labeler.energy=0.95",
+    "frozen scale": "stream.scaler=frozen",
+}
+TRACKER = {
+    SHIPPED: "",
+    "one component per class": "labeler.components=[1]",
+    "two components per class": "labeler.components=[2]",
+    "up to eight components": "labeler.components=[1,2,4,8]",
+    "no flow": "labeler.flow=false",
+    "5 rounds of EM": "labeler.rounds=5",
+    "shares remembered for 10 segments": "labeler.share=10",
+    "no memory of covariances": "labeler.memory=0",
+    "predicted mean stands for 20 rows": "labeler.mean=20",
+    "hold is never left": "labeler.alarm=0",
+    "hold is never taken up again": "labeler.back=1",
+    "no hold": "labeler.alarm=1 labeler.back=1",
+}
+FAMILIES = {
+    "ours": Family("ours", (10, 11), streams.OURS, OURS, {}),
+    "tracker": Family("tracker", (10, 11, 12), streams.TRACKER, TRACKER, streams.HELD_OUT),
+}
