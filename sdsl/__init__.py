@@ -1,5 +1,6 @@
 """sdsl: semi-supervised drifted stream learning with short lookback (KDD 2022), reproduced."""
 
+import importlib
 import os
 
 # MKL's results depend on memory alignment, and so on which replicas run side by side, unless it is
@@ -9,3 +10,15 @@ os.environ.setdefault("MKL_CBWR", "AVX2,STRICT")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 __version__ = "0.1.0"
+# Loaded when asked for: `import sdsl` must not take the seconds that torch and MLflow take.
+LAZY = {
+    "StreamClassifier": "sdsl.estimator",
+    "load_run": "sdsl.served",
+    "results": "sdsl.tracking.tidy",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in LAZY:
+        raise AttributeError(f"module 'sdsl' has no attribute '{name}'")
+    return getattr(importlib.import_module(LAZY[name]), name)

@@ -25,7 +25,7 @@ from sdsl.use.following import Following
 from sdsl.use.method_config import method_config, method_setup, own_modules
 from sdsl.use.saved import KIND, plain_model
 
-DEFAULT_METHOD = "ours"  # the one that the results recommend
+DEFAULT_METHOD = "tracker"  # the one that the results recommend
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator):

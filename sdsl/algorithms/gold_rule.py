@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from sdsl.algorithms.energy_test import p_value
+from sdsl.algorithms.gold_folds import FOLDS, out_of_fold
 from sdsl.algorithms.gold_mixture import gold_mixture
 from sdsl.algorithms.mixture import Mixture, by_class, log_joint
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 from sdsl.core.training import Training
 
-FOLDS = 4
 MOST = 250  # rows a side of a test
 
 
@@ -49,7 +49,7 @@ def gold_rules(
     draws: Draws,
 ) -> list[GoldRule]:
     """A rule a replica; plans: (covariance form, gold's simplest mixture) of each."""
-    theta, network = learner.copy(), out_of_fold(gold, how, learner, draws)
+    theta, network = learner.copy(), out_of_fold(gold, learner, how, draws)
     rules = []
     for s, (form, mix) in enumerate(plans):
         X, y = gold.replica(s)
@@ -66,19 +66,6 @@ def gold_rules(
         better = bool(gain.mean() > gain.std(correction=0) / len(y) ** 0.5)
         rules.append(GoldRule(theta, mix, by_mix if better else by_net, not better))
     return rules
-
-
-def out_of_fold(gold: Rows, how: Training, learner: Learner, draws: Draws) -> Tensor:
-    """Labels of gold by networks that did not see them: [S, n]. The learner stays as it is."""
-    theta, teacher = learner.copy(), learner.teacher
-    own, place = torch.zeros_like(gold.y), torch.arange(gold.X.shape[1]).expand_as(gold.y)
-    for fold in range(FOLDS):
-        learner.reset()
-        learner.fit(how, [gold.where(place % FOLDS != fold)], draws)
-        own = torch.where(place % FOLDS == fold, learner.probabilities(gold.X).argmax(2), own)
-    learner.load(theta)
-    learner.teacher = teacher
-    return own
 
 
 def drift(

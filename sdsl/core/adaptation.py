@@ -9,7 +9,7 @@ running   refitted on X_t and the lookback at each step, the network staying the
 per_step  refitted without that, as RECORD does: what the network had learnt shifts under it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -70,9 +70,10 @@ class Adaptation:
         with self.clock("label"):
             pseudo = labeler.label(step, self.learner)
         with self.clock("train"):
-            logged = pseudo.log | (replay.replay(step, pseudo, self.learner) or {})
+            replayed = replay.replay(step, pseudo, self.learner) or {}
             self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
-        return pseudo, logged
+        held = numbers_held((pseudo.log, replayed), self.lookback, self.learner)
+        return pseudo, pseudo.log | replayed | held
 
     def _rescale(self, X: Tensor) -> None:
         """A scaler of X_t and the rows in store (at first of D), fitted anew."""
@@ -83,6 +84,24 @@ class Adaptation:
         if self.scaling == "running":
             self.learner.rescale(before, self.scaler)
         self.gold, self.lookback = self.scaler.rows(self.raw_gold), self.scaler.rows(raw)
+
+
+def numbers_held(
+    logs: Iterable[Mapping[str, Tensor]], lookback: Rows, learner: Learner
+) -> dict[str, Tensor]:
+    """How many numbers pass to the next step besides gold, for each replica [S].
+
+    model_numbers: of the model of the present; memory_numbers: of what is kept of the past. A part
+    logs under these names what it holds besides the lookback and the network. A network that
+    another classifier stands in for counts only if a part says so.
+    """
+    d, network = lookback.X.shape[2], sum(p[0].numel() for p in learner.theta)
+    memory = lookback.count * (d + 1)
+    model = torch.full_like(memory, network if learner.classifier is None else 0)
+    for log in logs:
+        memory = memory + log.get("memory_numbers", 0)
+        model = model + log.get("model_numbers", 0)
+    return {"memory_numbers": memory, "model_numbers": model}
 
 
 def first_scaler(gold: Rows, X: Tensor) -> Scaler:

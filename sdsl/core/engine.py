@@ -28,6 +28,7 @@ class Outcome:
     seconds: dict[str, float]
     learner: Learner
     scaler: Scaler
+    R_context: np.ndarray | None = None  # the same in context, where asked for and offered
 
 
 def run(
@@ -55,7 +56,8 @@ def run(
                 log.score(t, "pseudo_label", pseudo.y, truth, stream.C)
             log.score(t, "test", *tester.diagonal(t, learner, adapting.scaler), stream.C)
         on_step(t, tester.online(t))
-    return Outcome(tester.R, log.curves, clock.seconds, learner, adapting.scaler)
+    left = log.curves, clock.seconds, learner, adapting.scaler
+    return Outcome(tester.R, *left, tester.R_context)
 
 
 class Log:

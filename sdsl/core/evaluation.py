@@ -1,13 +1,18 @@
-"""Filling R: R[t, j] = accuracy of the model after step t on the test part Q_j."""
+"""Filling R: R[t, j] = accuracy of the model after step t on the test part Q_j.
+
+R has every row predicted by itself. Where a classifier can also predict a batch in context, and
+eval.context asks for it, R_context has each Q_j predicted as one batch.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sdsl.core.fields import number
+from sdsl.core.fields import number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.network import Theta
 from sdsl.core.scaler import Scaler
@@ -24,6 +29,16 @@ class EvalConfig:
 
     every: int = number(low=1)  # a full row of R at every k-th step (and the last)
     columns: int | None = number(low=1)  # at most this many columns in it, evenly spread
+    context: bool = setting()  # R_context too, where the classifier offers it
+
+
+@runtime_checkable
+class InContext(Protocol):
+    """A classifier that may also see the batch that a row comes in, without labels."""
+
+    def context(self, x: Tensor) -> Tensor:
+        """Scaled batches x [S, B, q, d], each predicted for itself: labels [S, B, q]."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,7 @@ class Tester:
         self.X, self.y = stream.tests()  # [S, T, q, d], [S, T, q]
         self.config, self.T = config, stream.T
         self.R = np.full((len(self.X), stream.T + 1, stream.T), np.nan)
+        self.R_context: np.ndarray | None = None
         wide = np.linspace(0, self.T - 1, min(config.columns or self.T, self.T)).round().astype(int)
         self.columns = np.unique(wide)
         self.last: Evaluated | None = None
@@ -60,8 +76,15 @@ class Tester:
             known = self.R[:, self.last.t]
             columns = columns[np.isnan(known[0, columns])]
             self.R[:, t] = known
+            if self.R_context is not None:
+                self.R_context[:, t] = self.R_context[:, self.last.t]
         if len(columns):
             self.R[:, t, columns] = self.accuracy(columns, learner, scaler)
+            if self.config.context and isinstance(learner.classifier, InContext):
+                if self.R_context is None:
+                    self.R_context = np.full_like(self.R, np.nan)
+                right = self.accuracy_in_context(columns, learner.classifier, scaler)
+                self.R_context[:, t, columns] = right
         if full:
             self.last = Evaluated(learner.copy(), learner.classifier, scaler, t)
 
@@ -77,6 +100,15 @@ class Tester:
         ]
         right = torch.cat(hit, 1).view(len(X), len(columns), -1).sum(2)  # counts, exact
         return right.double().div(self.y.shape[2]).numpy()
+
+    def accuracy_in_context(
+        self, columns: np.ndarray, classifier: InContext, scaler: Scaler
+    ) -> np.ndarray:
+        """The same with each test part as one batch: [S, len(columns)]"""
+        index = torch.as_tensor(columns)
+        X, y = self.X[:, index], self.y[:, index]
+        said = classifier.context(scaler(X.flatten(1, 2)).view_as(X))
+        return (said == y).sum(2).double().div(y.shape[2]).numpy()
 
     def diagonal(self, t: int, learner: Learner, scaler: Scaler) -> tuple[Tensor, Tensor]:
         """(predictions, truth) on Q_t, [S, q] each."""

@@ -47,6 +47,12 @@ def summarise(R: np.ndarray) -> Metrics:
     )
 
 
+def summarise_context(R_context: np.ndarray) -> dict[str, float]:
+    """Acc_t and Acc_T where each test part was predicted as one batch; never mixed with R's."""
+    whole = summarise(R_context)
+    return {"acc_online_context": whole.acc_online, "acc_final_context": whole.acc_final}
+
+
 def online(R: np.ndarray) -> np.ndarray:
     """R[t, t] against t: R [..., T, T] -> [..., T]. The row of the model after gold is left out."""
     return np.diagonal(R, axis1=-2, axis2=-1).copy()

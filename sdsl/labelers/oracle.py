@@ -29,4 +29,5 @@ class Oracle(Labeler):
             self.seen.append(rows)
             X, y = (torch.cat([getattr(r, a) for r in self.seen], 1) for a in ("X", "y"))
             rows = Rows.full(X, y)
-        return Pseudo(y=step.truth, rows=rows)
+        held = rows.count * (step.X.shape[2] + 1) * self.keep_all
+        return Pseudo(step.truth, rows, {"memory_numbers": held})

@@ -47,7 +47,8 @@ class Scargc(Labeler):
             self.old[s] = both, torch.cat([y, y])
             labels.append(self.old[s][1][nearest(X, both)])
         y = torch.stack(labels)
-        return Pseudo(y, Rows.full(step.X, y))
+        held = torch.tensor([old.numel() + old_y.numel() for old, old_y in self.old])
+        return Pseudo(y, Rows.full(step.X, y), {"model_numbers": held})
 
 
 def inherit(new: Tensor, old: Tensor, old_y: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdsl.algorithms.rehearsal import Rehearsal
 from sdsl.algorithms.subspace import energy_projector
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Pseudo, Replay, Step
@@ -24,7 +25,9 @@ from sdsl.core.network import (
     cross_entropy_slope,
     trace,
 )
-from sdsl.core.replica import Batch, Batches, Rows
+from sdsl.core.replica import Batch, Batches, Draws, Rows
+
+SAMPLES = 256  # of memory at each step
 
 
 @dataclass
@@ -47,6 +50,12 @@ class FlatRegion(Replay):
     gold: float = number(low=0)  # the weight of each set's mean loss
     lookback: float = number(low=0)
     segment: float = number(low=0)
+    memory: float = number(low=0)  # of samples of the past; 0: no memory is kept
+    memory_rows: float = number(low=0)  # memory's size, in rows with labels
+
+    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
+        if self.memory:
+            self.rehearsal = Rehearsal(gold, learner.classes, self.memory_rows)
 
     @torch.no_grad()
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
@@ -56,6 +65,9 @@ class FlatRegion(Replay):
         sets = [step.gold, step.lookback, pseudo.rows]
         kept = self.trust(step, learner.classes)
         weights: list[float | Tensor] = [self.gold * kept, self.lookback, self.segment]
+        if self.memory:
+            sets.append(self.rehearsal.samples(SAMPLES, step.draws))
+            weights.append(self.memory)
         velocity = [torch.zeros_like(p) for p in learner.theta]
         loss = rise = torch.zeros(len(step.X))
         for k, batch in enumerate(Batches(sets, weights, self.steps, self.batch, step.draws)):
@@ -70,7 +82,12 @@ class FlatRegion(Replay):
             torch._foreach_add_(velocity, G)
             torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
         ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
-        return {"loss_replay": loss, "loss_rise": rise, "gold_trust": kept} | ranks
+        log = {"loss_replay": loss, "loss_rise": rise, "gold_trust": kept} | ranks
+        if self.memory:
+            now = [self.rehearsal.fit(pseudo.rows, s) for s in range(len(step.X))]
+            self.rehearsal.remember(step.gold, pseudo.rows, now, step.t)
+            log["memory_numbers"] = self.rehearsal.past.numbers
+        return log
 
     def ascend(self, theta: Theta, P: list[Tensor], batch: Batch) -> Theta:
         """theta + xi: the worst case nearby, within M."""

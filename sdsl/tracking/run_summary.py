@@ -42,6 +42,10 @@ def summarise(outcome: Outcome, probed: Mapping[str, np.ndarray], s: int) -> Res
         "lasting_swap": float(swap >= max(3, outcome.R.shape[2] // 10)),
     }
     stored = {name: Curve(1, curves[name]) for name in STORED}
+    if outcome.R_context is not None:
+        numbers |= metrics.summarise_context(outcome.R_context[s])
+        batches = metrics.curves(outcome.R_context[s])
+        curves |= {f"{name}_context": batches[name] for name in ("online", "final")}
     if "pseudo_label_acc" in logged:
         stored["pseudo_label_acc"] = Curve(1, logged["pseudo_label_acc"])
         numbers["pseudo_label_acc_mean"] = float(np.nanmean(logged["pseudo_label_acc"]))

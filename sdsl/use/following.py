@@ -76,7 +76,7 @@ class Following:
             y = self._labels(X) if pseudo.y is None else pseudo.y[0].numpy()
             far = farness(X, self.gold, self.last)
             p = flattened(self._model_probabilities(X), far)
-            trust = self._trust(X)
+            trust = self._trust(X, pseudo.rows)
         confidence = p[np.arange(len(y)), y]
         record = Record(
             step=self.adapting.t,
@@ -172,10 +172,14 @@ class Following:
         p = torch.cat(parts, 1)[0].double().numpy()
         return p / p.sum(1, keepdims=True)
 
-    def _trust(self, X: np.ndarray) -> float:
-        """How far gold still holds for this segment and the rows just kept; draws nothing."""
+    def _trust(self, X: np.ndarray, labelled: Rows) -> float:
+        """How far gold still holds for this segment and the rows just kept; draws nothing.
+
+        A method that keeps no rows is judged by those that it has just labelled.
+        """
         a = self.adapting
-        step = Step(a.t, a.gold, a.lookback, a.scaler(rows(X)), [], a.draws)
+        kept = a.lookback if a.lookback.X.shape[1] else labelled
+        step = Step(a.t, a.gold, kept, a.scaler(rows(X)), [], a.draws)
         return float(TRUST(step, len(self.classes))[0])
 
     def plain(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def run(labeler=None, replay=None, lookback=None, on_step=lambda t, a: None, **e
         lookback or Lookback(5, "stratified"),
         support.training(steps=20),
     )
-    cells = EvalConfig(**{"every": 1, "columns": None} | evaluation)
+    cells = EvalConfig(**{"every": 1, "columns": None, "context": False} | evaluation)
     return stream, engine.run(stream, Learner((2, 6, 3), SEEDS), method, cells, on_step)
 
 

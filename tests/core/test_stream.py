@@ -171,7 +171,7 @@ def observe(scaler: str, counts=ALL) -> tuple[Stream, Spy]:
     made, spy, learner = stream(scaler=scaler), Spy(counts), Learner((3, 5, 4), SEEDS)
     lookback = Lookback(SIZE, "stratified")
     method = Method(spy, NoReplay(), lookback, support.training(steps=2))
-    engine.run(made, learner, method, EvalConfig(1, None))
+    engine.run(made, learner, method, EvalConfig(1, None, False))
     return made, spy
 
 

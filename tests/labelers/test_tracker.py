@@ -7,7 +7,6 @@ import torch
 
 from sdsl.algorithms.gold_rule import evenly, returns
 from sdsl.core.metrics import lasting_swap, summarise
-from sdsl.errors import UserError
 
 SEEDS = (10, 11)
 
@@ -92,11 +91,6 @@ def test_return_asks_for_most_rows_of_every_class():
 def test_tested_rows_are_spread_over_the_segment():
     assert evenly(3).tolist() == [0, 1, 2]
     assert evenly(1001)[[0, -1]].tolist() == [0, 1000]
-
-
-def test_the_mixture_rule_needs_the_tracker():
-    with pytest.raises(UserError, match="labeler=tracker"):
-        support.run("method=tracker", "labeler=none", seeds=(10,))
 
 
 def test_the_trackers_labels_feed_the_replay_of_ours():

@@ -89,10 +89,17 @@ def calm_streams(seeds):
         yield list(zip(np.split(X, 11), np.split(y, 11), strict=True))
 
 
+FRESH = range(20, 40)  # seeds; the thresholds were set while looking at streams 0 to 19
+
+
 def test_false_alarms_are_rare():
-    """Over the 20 calm streams, 200 segments, measured: `st` 0 false alarms (0 %); `ours` 8 (4 %),
-    all of one stream, whose five skewed classes touch; `scargc` 1 (0.5 %), and 30 more that are
-    none, on streams of which it gets at most two thirds right."""
+    """Segments with an alarm among the 200 of 20 calm streams (mean accuracy in brackets).
+
+    Fresh streams, 20 to 39: `st` 1 (0.5 %), `ours` 9 (4.5 %), `scargc` 30 (15 %). 8 of those of
+    `ours` are of stream 39, which it gets wrong (0.76); of `scargc`, 27 are of streams below 0.9.
+    Streams 0 to 19, by which thresholds were chosen: `st` 0, `ours` 8, `scargc` 31.
+    No alarm does not mean right: `scargc` raises none on stream 33 (0.65).
+    """
     said = [text for segments in calm_streams(FRESH) for text in warnings(segments)]
     assert len(said) == 200
     assert sum(text != "" for text in said) <= 2, [text for text in said if text]
