@@ -1,4 +1,7 @@
-"""Results in a folder small enough for git: runs.csv, R.npz, curves.npz, notes.txt; and back."""
+"""Results in a folder small enough for git, and back.
+
+runs.csv, R.npz, curves.npz, notes.txt, and environment.txt: the packages they were made with.
+"""
 
 import io
 import zipfile
@@ -12,6 +15,7 @@ from sdsl.errors import UserError
 from sdsl.report.runs.results import TEXT_COLUMNS, Results
 
 NOT_EVALUATED = np.uint16(65535)  # stands for NaN in R
+ENVIRONMENT = "environment.txt"
 INTEGER_COLUMNS = ("seed", "T", "test_rows", "started")
 
 
@@ -31,6 +35,8 @@ def write(results: Results, folder: Path) -> None:
                 curves[f"{name}|{key}"] = np.stack(padded).astype(kind)
     results.frame.to_csv(folder / "runs.csv", lineterminator="\n")
     (folder / "notes.txt").write_text("".join(f"{n}\n" for n in results.notes), encoding="utf-8")
+    if results.environment:
+        (folder / ENVIRONMENT).write_text(results.environment, encoding="utf-8")
     _write_arrays(folder / "R.npz", R)
     _write_arrays(folder / "curves.npz", curves)
 
@@ -51,7 +57,9 @@ def read(folder: Path) -> Results:
     for column in frame.columns.drop([name for name in TEXT_COLUMNS if name in frame]):
         numbers = frame[column].map(lambda cell: float(cell) if cell else np.nan)
         frame[column] = numbers.astype(int if column in INTEGER_COLUMNS else float)
-    return Results(frame, _accuracies(frame, counts), _curves(frame, curves), notes)
+    file = folder / ENVIRONMENT  # exports of older versions have none
+    environment = file.read_text(encoding="utf-8") if file.exists() else ""
+    return Results(frame, _accuracies(frame, counts), _curves(frame, curves), notes, environment)
 
 
 def _accuracies(frame: pd.DataFrame, stacks: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -60,7 +60,17 @@ def _read(client: PatientClient, current: Selection, notes: tuple[str, ...]) -> 
     frame = complete.frame.set_index("run_id")
     frame["T"] = [len(R[run]) for run in frame.index]
     frame = frame.sort_values(["prefix", "stream", "variant", "probe", "seed"])
-    return Results(frame, R, curves, (*complete.notes, *never_as_shipped(frame), *current.notes))
+    notes = (*complete.notes, *never_as_shipped(frame), *current.notes)
+    return Results(frame, R, curves, notes, _environment(client, str(frame.started.idxmax())))
+
+
+def _environment(client: PatientClient, run_id: str) -> str:
+    try:
+        return Path(client.download_artifacts(run_id, "environment.txt")).read_text(
+            encoding="utf-8"
+        )
+    except (OSError, MlflowException):
+        return ""
 
 
 def _place(uri: str | None) -> str:

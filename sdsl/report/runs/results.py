@@ -31,6 +31,7 @@ class Results:
     # name -> run_id -> points, for the curves that R does not hold
     curves: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what was left out, and why
+    environment: str = ""  # every package of the newest run, one per line, as `pip freeze` has it
 
     def by_setting(self) -> dict[Setting, "Results"]:
         """The runs of every setting that was run."""

@@ -72,7 +72,9 @@ def test_a_real_store(here):
     assert (row.rows, row.features, row.classes) == (7400, 20, 2)
     assert len(row.data_sha256) == len(row.config_sha256) == 64
     assert "online" not in found.frame
+    assert "\ntorch==" in found.environment
     export.write(found, here / "small")
+    assert export.read(here / "small").environment == found.environment
     pd.testing.assert_frame_equal(export.read(here / "small").frame, found.frame)
 
 
