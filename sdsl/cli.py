@@ -20,7 +20,7 @@ COMMANDS = {  # name -> what it does; `sdsl name` is `python -m sdsl.name`
     "verify": "rerun a logged run and compare it bit for bit",
     "completion": "print a script for shell completion: completion bash",
 }
-PACKAGES = ("report", "datasets", "bench")  # their main() is in __main__
+PACKAGES = ("report", "datasets", "bench", "search")  # their main() is in __main__
 COMPLETE = "__complete"  # what the script below calls; not for people
 # Bash breaks a word at the characters in COMP_WORDBREAKS, = and : among them, and replaces only
 # what stands behind the last of them; so that much is cut off every suggestion.

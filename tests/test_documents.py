@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pandas as pd
 import pytest
 import support
@@ -17,6 +18,7 @@ from cli import SERIAL, call, runs
 from documents import CONF, DOCUMENTS, README, Document
 from mlflow import MlflowClient
 
+from sdsl import label
 from sdsl.bench import __main__ as bench
 from sdsl.launch import job
 from sdsl.launch.types import JobReport
@@ -42,7 +44,8 @@ def runs_of(commands: dict[tuple[str, ...], Document]) -> list[tuple[str, ...]]:
 COMMANDS, ELSEWHERE = once("bash"), once("sh")  # the latter need a cluster or a server
 RUNS = runs_of(COMMANDS)
 RECIPES = [words for words in RUNS if "--config-dir" in words]
-OTHERS = [words for words in COMMANDS if words not in RUNS]
+LABEL = [words for words in COMMANDS if words[:3] == ("python", "-m", "sdsl.label")]
+OTHERS = [words for words in COMMANDS if words not in (*RUNS, *LABEL)]
 SDSL = [words for words in OTHERS if words[:2] == ("python", "-m") and words[2].startswith("sdsl")]
 PYTHON = [words for words in OTHERS if words[:2] == ("python", "-m") and words not in SDSL]
 PIP = [words for words in OTHERS if words[0] == "pip"]
@@ -117,6 +120,24 @@ def test_every_command_helps(monkeypatch, capsys, name):
         command(f"sdsl.{name}").main()
     assert stop.value.code == 0
     assert f"usage: python -m sdsl.{name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", LABEL, ids=line)
+def test_the_label_command_labels(here, words):
+    """gold=week1.csv 'files=incoming/*.parquet' label=class out=labelled/"""
+    rng = np.random.default_rng(0)
+    (here / "incoming").mkdir()
+    for day in ("monday", "tuesday"):
+        kind = rng.integers(2, size=120)
+        frame = pd.DataFrame({"a": rng.normal(6 * kind), "b": rng.normal(size=120)})
+        frame.to_parquet(here / "incoming" / f"{day}.parquet")
+        frame.assign(**{"class": np.where(kind, "yes", "no")}).to_csv("week1.csv", index=False)
+    label.main(words[3:])
+    for day in ("monday", "tuesday"):
+        labelled = pd.read_parquet(here / "labelled" / f"{day}.parquet")
+        said = np.where(labelled["a"] > 3, "yes", "no")
+        assert (labelled["label"] == said).mean() > 0.95
+        assert labelled["confidence"].between(0, 1).all()
 
 
 class Accepted(Exception):

@@ -30,11 +30,7 @@ PARTS = {
     "artifacts": ["sdsl.tracking.artifacts.write"],
     "MLflow": [
         "sdsl.tracking.ledger.Ledger.__init__",
-        "sdsl.tracking.ledger.Ledger.finished",
-        "sdsl.tracking.ledger.Ledger._group_run",
-        "sdsl.tracking.ledger.Ledger._create_run",
-        "sdsl.tracking.ledger.Ledger.log",
-        "sdsl.tracking.ledger.Ledger._update",
+        "sdsl.tracking.client.PatientClient._patiently",
     ],
 }
 NAMES = {"train": "training", "label": "labelling", "eval": "evaluation"}

@@ -23,8 +23,9 @@ def refused(error: BaseException) -> bool:
 
 def message(error: BaseException) -> str:
     """What was wrong and what could be written instead; never a stack trace."""
-    if isinstance(error, UserError):
-        return str(error)
+    ours = _our_own(error)
+    if ours is not None:
+        return str(ours)
     if isinstance(error, OverrideParseException):
         return f"Cannot read '{error.override}': {_first(error)}. Expected key=value."
     if isinstance(error, MissingConfigException) and error.options is not None:
@@ -39,6 +40,13 @@ def message(error: BaseException) -> str:
         return f"{text.removesuffix(' requires --multirun')}: add -m to sweep over the values."
     more = _first(cause) if cause is not error else ""
     return ": ".join(part for part in (text, more) if part) or type(error).__name__
+
+
+def _our_own(error: BaseException | None) -> UserError | None:
+    """A refusal of ours inside Hydra's: of a launcher's settings, for example."""
+    while error is not None and not isinstance(error, UserError):
+        error = error.__cause__
+    return error
 
 
 def _missing(error: MissingConfigException) -> str:

@@ -20,9 +20,10 @@ class SubmititLauncher(SweepLauncher):
     """Known to Hydra as hydra_plugins.sdsl.SubmititLauncher."""
 
     def __init__(self, **settings: Any):
-        own = {name: value for name, value in settings.items() if name in OURS}
-        own["parameters"] = {name: settings[name] for name in settings if name not in OURS}
-        self.settings = build(SubmititSettings, own, "hydra.launcher")
+        ours = {name: value for name, value in settings.items() if name in OURS}
+        self.settings = build(SubmititSettings, ours, "hydra.launcher")
+        # The rest is for submitit itself, which checks it: timeout_min, mem_gb, slurm_* ...
+        self.parameters = {name: settings[name] for name in settings if name not in OURS}
 
     def _run(self, jobs: list[Job]) -> Iterator[tuple[Job, JobResult]]:
         executor, origin = self._executor(), prepare(self, jobs)
@@ -56,7 +57,7 @@ class SubmititLauncher(SweepLauncher):
             raise UserError(f"hydra/launcher=submitit_* needs submitit: {INSTALL}") from None
         try:
             executor = submitit.AutoExecutor(self.settings.folder, self.settings.cluster)
-            executor.update_parameters(**self.settings.parameters)
+            executor.update_parameters(**self.parameters)
         except Exception as error:  # no sbatch here, or a parameter Slurm does not have
             raise UserError(f"submitit, cluster {self.settings.cluster}: {error}") from None
         return executor

@@ -1,7 +1,6 @@
 """What launchers, jobs and the screen hand to each other, and the settings of each launcher."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -70,5 +69,4 @@ class SubmititSettings:
     cluster: str
     folder: str
     n_jobs: int | None  # at once; None: all
-    parameters: dict[str, Any]  # for submitit: timeout_min, mem_gb, slurm_* ...
     poll: float = number(low=0)  # seconds between two looks at the jobs
