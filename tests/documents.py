@@ -71,7 +71,7 @@ def found() -> list[Document]:
     """Every document that somebody wrote."""
     outputs = support.ROOT / "outputs" / "paper"
     folders = [support.ROOT / name for name in ("conf", "sweeps", "sdsl", "tests")]
-    paths = [support.ROOT / "README.md", *outputs.glob("*.md"), outputs / "bench" / "README.md"]
+    paths = [support.ROOT / "README.md", *outputs.glob("*.md"), *outputs.glob("*/README.md")]
     paths += [path for folder in folders for path in folder.rglob("README.md")]
     return [Document(path) for path in sorted(paths) if path.name not in GENERATED]
 

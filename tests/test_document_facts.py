@@ -97,8 +97,22 @@ def cells() -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(PAPER / "tables" / f"{name}.csv") for name in names}
 
 
-def test_the_table_of_the_readme(cells):
-    mean = cells["acc_online"].pivot(index="method", columns="dataset", values="mean")
+@pytest.fixture(scope="module")
+def tracked() -> pd.DataFrame:
+    """The runs of the tracker and of what it is compared with on the archive."""
+    return pd.read_csv(PAPER / "tracker" / "runs.csv")
+
+
+def on_the_eight(cells: pd.DataFrame, tracked: pd.DataFrame) -> pd.DataFrame:
+    """Mean Acc_t: one row per method, one column per dataset."""
+    mean = cells.pivot(index="method", columns="dataset", values="mean")
+    own = tracked[tracked.variant == "tracker"].groupby("stream").acc_online.mean()
+    mean.loc["tracker"] = own.reindex(mean.columns)
+    return mean
+
+
+def test_the_table_of_the_readme(cells, tracked):
+    mean = on_the_eight(cells["acc_online"], tracked)
     head = re.search(r"^\| method \|(.+)\|$", README.text, re.M)[1]
     datasets = [name.strip().lower() for name in head.split("|")]
     assert sorted(datasets) == sorted(mean.columns)
@@ -109,23 +123,30 @@ def test_the_table_of_the_readme(cells):
         assert row == [shown(mean.loc[method, dataset]) for dataset in datasets], method
 
 
-def test_the_other_numbers_of_the_readme(cells):
+def test_the_other_numbers_of_the_readme(cells, tracked):
     online, final = cells["acc_online"], cells["acc_final"]
-    known = [*online["mean"], *final["mean"], *online["static_bound"], *final["paper_mean"]]
+    known = [
+        *on_the_eight(online, tracked).loc["tracker"],
+        *online["mean"],
+        *final["mean"],
+        *online["static_bound"],
+        *final["paper_mean"],
+    ]
     known = {shown(value) for value in known if value == value}
     assert set(re.findall(r"(?<![\d.])\.\d{3}\b", README.text)) <= known
 
 
-def test_what_the_readme_says_of_the_table(cells):
+def test_what_the_readme_says_of_the_table(cells, tracked):
     frame = cells["acc_online"]
-    mean = frame.pivot(index="method", columns="dataset", values="mean")
+    mean = on_the_eight(frame, tracked)
     blind = mean.drop(["jt", "oracle_labels", "static_bound"], errors="ignore")
     lead = (mean.loc["record"] - mean.loc["ours"])[lambda gap: gap > 0]
     assert (len(lead), (lead < 0.01).sum()) == (6, 3)
-    for dataset in ("mg_2c_2d", "ug_2c_2d", "ug_2c_3d"):
-        assert blind[dataset].idxmax() == "scargc"
-    assert frame[frame["method"] == "scargc"][["n", "swaps"]].sum().tolist() == [40, 0]
-    assert blind.min(axis=1).idxmax() == "ours_modes"
+    assert (blind.idxmax() == "tracker").sum() == 7
+    assert blind.min(axis=1).idxmax() == "tracker"
+    assert shown(blind.min(axis=1).max()) == ".931"
+    own = tracked[(tracked.variant == "tracker") & tracked.stream.isin(mean.columns)]
+    assert (len(own), own.lasting_swap.sum()) == (40, 0)
     assert shown(blind["spam"].max()) == shown(mean.loc["st", "spam"])
     swaps = frame.set_index(["method", "dataset"])["swaps"]
     assert swaps["ours", "mg_2c_2d"] == 5
@@ -163,3 +184,26 @@ def test_what_one_run_costs():
     assert table[5] == [f"{sum(raw.values()):.2f} s" for raw in (one, twelve)]
     assert table[6][1] == f"{disk['database'] / 1e3:.0f} kB"
     assert table[7][1] == f"{disk['artifacts'] / 1e3:.0f} kB in {disk['files']:.0f} files"
+
+
+CONTEXT = ["acc_online", "acc_final", "acc_online_context", "acc_final_context"]
+
+
+def test_the_tables_of_the_tracker(tracked):
+    document = named("outputs/paper/tracker/README.md")
+    mean = tracked.groupby(["variant", "stream"])[CONTEXT].mean()
+    eight, archive = document.table("stream"), document.table("archive")
+    assert (len(eight), len(archive)) == (8, 8)
+    for name, row in eight.items():
+        assert row == [shown(mean.loc["tracker", name.lower()][c]) for c in CONTEXT], name
+    for name, row in archive.items():
+        found = [mean.loc[m, f"archive_{name}"].acc_online for m in ("tracker", "scargc", "st")]
+        found.append(mean.loc["tracker", f"archive_{name}"].acc_final_context)
+        assert row[:4] == [shown(value) for value in found], name
+
+
+def test_the_runs_of_the_tracker_are_of_one_clean_commit(tracked):
+    assert len(tracked) == 160
+    assert not tracked.dirty.any()
+    assert tracked.git_sha.nunique() == 1
+    assert tracked.lasting_swap[tracked.variant == "tracker"].sum() == 0
