@@ -1,4 +1,4 @@
-"""After `+sweeps=smoke`: every run is FINISHED, has an R of the right shape, and none is missing."""
+"""After `+sweeps=smoke`: every run is FINISHED with an R of the right shape, none is missing."""
 
 import sys
 from pathlib import Path
