@@ -35,8 +35,7 @@ def main(words: Sequence[str] | None = None) -> None:
         print(error, file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:
-        print("Stopped. The same command goes on from here.", file=sys.stderr)
-        sys.exit(128 + (stop.args[0] if stop.args else 2))
+        interrupt.leave(stop)
 
 
 def label(settings: LabelSettings, overrides: Mapping[str, Any]) -> None:

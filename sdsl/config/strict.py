@@ -58,6 +58,8 @@ def _fits(hint: Any, value: Any) -> bool:
         )
     if dataclasses.is_dataclass(hint):
         return False  # its mappings are checked one level up
+    if hint is Any:
+        return True
     if isinstance(value, bool):  # Python's True is also an int
         return hint is bool
     return isinstance(value, int | float) if hint is float else isinstance(value, hint)

@@ -38,7 +38,7 @@ class Source:
 
     def load(self, data: "DataConfig") -> Raw | None:
         """The rows, or None if this source does not have them."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must define load(data)")
 
     def advice(self) -> str | None:
         """What the user can do so that this source has the rows."""

@@ -14,10 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from sdsl.interrupt import shielded
 from sdsl.tracking import database
-from sdsl.tracking.address import is_sqlite, sqlite_file, store_uri
+from sdsl.tracking.address import is_sqlite, sqlite_file
 from sdsl.tracking.store_errors import explained, may_pass, refused
-
-__all__ = ["PatientClient", "experiment_id", "store_uri"]
 
 T = TypeVar("T")
 PATIENCE = 120.0  # seconds to wait for a locked or restarting store

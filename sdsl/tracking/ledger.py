@@ -12,7 +12,7 @@ import numpy as np
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
-from sdsl.config.identity import flatten
+from sdsl.config.naming import as_logged
 from sdsl.interrupt import shielded
 from sdsl.tracking import artifacts, groups, provenance
 from sdsl.tracking.address import masked, store_uri
@@ -24,7 +24,6 @@ from sdsl.tracking.run_summary import Results
 
 BATCH = 1000  # MLflow's limits on one call: this many values, of them PARAMS params
 PARAMS = 100
-LONGEST_PARAM = 6000  # characters
 
 
 class Ledger:
@@ -147,5 +146,5 @@ class Ledger:
 
 def params(config: Mapping[str, Any]) -> list[Param]:
     """Every setting of a config as a param, without the data's sources."""
-    flat = {name: str(value)[:LONGEST_PARAM] for name, value in flatten(config).items()}
-    return [Param(name, value) for name, value in flat.items() if name != "dataset.sources"]
+    logged = as_logged(config).items()
+    return [Param(name, value) for name, value in logged if name != "dataset.sources"]

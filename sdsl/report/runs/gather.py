@@ -1,6 +1,7 @@
 """Reads a tracking store: every finished run that still holds its R."""
 
 import csv
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from sdsl.config import naming
 from sdsl.errors import UserError
 from sdsl.report.runs.results import SHAPE_COLUMNS, Results
 from sdsl.report.runs.selection import Selection, name_streams, never_as_shipped, newest
-from sdsl.tracking.client import PatientClient, store_uri
+from sdsl.tracking.address import shown, store_uri
+from sdsl.tracking.client import PatientClient
 
 START = "Start with: python -m sdsl.run +sweeps=smoke"
 CURVES = ("pseudo_label_acc", "flatness_one_sided", "flatness_symmetric")  # R holds the others
@@ -47,8 +49,10 @@ def _read(client: PatientClient, current: Selection, notes: tuple[str, ...]) -> 
     curves: dict[str, dict[str, np.ndarray]] = {name: {} for name in CURVES}
     for run_id in current.frame.run_id:
         try:
-            matrix = np.load(client.download_artifacts(run_id, "R.npy"), allow_pickle=False)
-            columns = read_curves(Path(client.download_artifacts(run_id, "curves.csv")))
+            with tempfile.TemporaryDirectory() as folder:
+                file = client.download_artifacts(run_id, "R.npy", folder)
+                matrix = np.load(file, allow_pickle=False)
+                columns = read_curves(Path(client.download_artifacts(run_id, "curves.csv", folder)))
         except (OSError, ValueError, MlflowException):
             continue
         R[run_id] = matrix
@@ -66,16 +70,16 @@ def _read(client: PatientClient, current: Selection, notes: tuple[str, ...]) -> 
 
 def _environment(client: PatientClient, run_id: str) -> str:
     try:
-        return Path(client.download_artifacts(run_id, "environment.txt")).read_text(
-            encoding="utf-8"
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            file = client.download_artifacts(run_id, "environment.txt", folder)
+            return Path(file).read_text(encoding="utf-8")
     except (OSError, MlflowException):
         return ""
 
 
 def _place(uri: str | None) -> str:
-    """The store's address without its options."""
-    return store_uri(uri).partition("?")[0]
+    """The store's address as a person may see it: without options and passwords."""
+    return shown(store_uri(uri))
 
 
 def _open(uri: str | None) -> PatientClient:
