@@ -6,33 +6,38 @@ import numpy as np
 import pandas as pd
 import pytest
 from cli import TINY, call
+from mlflow.entities import Metric
 
 from sdsl.errors import UserError
 from sdsl.report.claims import verdicts
 from sdsl.report.runs import export, gather
 from sdsl.report.runs.results import Results
+from sdsl.tracking import tidy
 
 
-def logged(**tags: str) -> SimpleNamespace:
-    """A run as MLflow returns it, as far as gather reads it."""
+def logged(**tags: str) -> pd.DataFrame:
+    """A run as MLflow returns it, as far as the report reads it: its row of runs.csv."""
     tags = {"method": "mine", "dataset": "satimage", "seed": "3", **tags}
     # The YAML expects another shape; the report must not read it.
     params = {"dataset.expect.rows": "1", "dataset.test_size": "40", "stream.prefix": "literal"}
+    metrics = [Metric("acc_final", 0.5, 0, 0), Metric("online", 0.1, 0, 7)]
     info = SimpleNamespace(run_id="0" * 32, start_time=1)
-    data = SimpleNamespace(tags=tags, params=params, metrics={"acc_final": 0.5, "online": 0.1})
-    return SimpleNamespace(info=info, data=data)
+    data = SimpleNamespace(tags=tags, params=params, _metric_objs=metrics)
+    ids = pd.Index(["0" * 32], name="run_id")
+    runs = tidy.Runs([tidy.row(SimpleNamespace(info=info, data=data))], ids)
+    runs.all_params = pd.DataFrame([params], ids)
+    return gather.as_rows(runs)
 
 
-def shape_verdict(run: SimpleNamespace) -> verdicts.Verdict:
-    frame = pd.DataFrame([gather.row(run)]).set_index("run_id")
-    judged = verdicts.judge(Results(frame))
+def shape_verdict(rows: pd.DataFrame) -> verdicts.Verdict:
+    judged = verdicts.judge(Results(rows.set_index("run_id")))
     (found,) = [v for v in judged if v.test == "shape" and v.dataset == "satimage"]
     return found
 
 
 def test_the_shape_of_the_data_is_that_of_the_data_that_ran():
     run = logged(data_rows="6435", data_features="36", data_classes="7")
-    row = gather.row(run)
+    (row,) = run.to_dict("records")
     assert (row["rows"], row["features"], row["classes"]) == (6435, 36, 7)
     found = shape_verdict(run)
     assert found.verdict == "reproduced"
@@ -42,14 +47,14 @@ def test_the_shape_of_the_data_is_that_of_the_data_that_ran():
 
 
 def test_an_older_run_without_the_shape_of_its_data_decides_nothing():
-    row = gather.row(logged())
+    (row,) = logged().to_dict("records")
     assert all(np.isnan(row[name]) for name in ("rows", "features", "classes"))
     found = shape_verdict(logged())
     assert (found.verdict, found.numbers) == ("not run", "the shape of the data was not logged")
 
 
 def test_a_step_curve_is_no_number_of_the_run():
-    row = gather.row(logged())
+    (row,) = logged().to_dict("records")
     assert row["acc_final"] == 0.5
     assert "online" not in row
 
