@@ -1,7 +1,8 @@
 """Flat-region replay (paper Eqs. 9-11, Algorithm 2): a min-max search projected on and off M.
 
 xi <- xi + eta1 P_M grad L(theta + xi);  theta <- theta - eta2 (I - P_M) grad L(theta + xi),
-M spanned, layer by layer, by what the previous model's layers see of gold and lookback.
+M spanned, layer by layer, by what the previous model's layers see of gold and lookback. xi starts
+from 0 at every step of descent. Algorithm 2 as printed carries it on, and nothing bounds it there.
 """
 
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ class FlatRegion(Replay):
     origin: str = choice("previous", "generation")  # whose parameters replay starts from
     no_xi: bool = setting()
     no_proj: bool = setting()
+    xi: str = choice("fresh", "carried")  # carried: from one step of descent to the next
     xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
     rho: float = number(low=0)
     trust: Trust = setting()  # how gold's weight falls
@@ -70,8 +72,11 @@ class FlatRegion(Replay):
             weights.append(self.memory)
         velocity = [torch.zeros_like(p) for p in learner.theta]
         loss = rise = torch.zeros(len(step.X))
+        xi: Theta | None = None
         for k, batch in enumerate(Batches(sets, weights, self.steps, self.batch, step.draws)):
-            point = learner.theta if self.no_xi else self.ascend(learner.theta, P, batch)
+            point = learner.theta if self.no_xi else self.ascend(learner.theta, P, batch, xi)
+            if self.xi == "carried":
+                xi = list(torch._foreach_sub(point, learner.theta))
             if k == self.steps - 1:
                 loss = loss_at(point, batch)
                 rise = loss - loss_at(learner.theta, batch)
@@ -89,9 +94,9 @@ class FlatRegion(Replay):
             log["memory_numbers"] = self.rehearsal.past.numbers
         return log
 
-    def ascend(self, theta: Theta, P: list[Tensor], batch: Batch) -> Theta:
-        """theta + xi: the worst case nearby, within M."""
-        point = theta
+    def ascend(self, theta: Theta, P: list[Tensor], batch: Batch, xi: Theta | None = None) -> Theta:
+        """theta + xi: the worst case nearby, within M. The search starts at xi, or at 0."""
+        point = theta if xi is None else list(torch._foreach_add(theta, xi))
         for _ in range(self.ascents):
             G = slopes(point, batch)
             if self.no_proj:
@@ -100,10 +105,10 @@ class FlatRegion(Replay):
                 layers = zip(point, P, G, strict=True)
                 point = [add_projected(q, p, g, self.eta1) for q, p, g in layers]
         if self.xi_norm == "sam":
-            xi = torch._foreach_sub(point, theta)
-            length = torch.stack([e.square().sum((1, 2)) for e in xi]).sum(0).sqrt()
+            away = torch._foreach_sub(point, theta)
+            length = torch.stack([e.square().sum((1, 2)) for e in away]).sum(0).sqrt()
             scale = (self.rho / length.clamp(min=1e-12)).view(-1, 1, 1)
-            point = [p + e * scale for p, e in zip(theta, xi, strict=True)]
+            point = [p + e * scale for p, e in zip(theta, away, strict=True)]
         return point
 
     def projectors(self, step: Step) -> tuple[list[Tensor], list[Tensor]]:

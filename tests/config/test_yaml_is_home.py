@@ -22,10 +22,11 @@ COMPONENTS = [
 
 @pytest.mark.parametrize(("group", "name"), COMPONENTS, ids="=".join)
 def test_a_component_declares_no_value_and_its_yaml_gives_all(group, name):
-    fields = dataclasses.fields(find(group, name, BASES[group]))
+    section = composed(f"{group}={name}")[group]
+    fields = dataclasses.fields(find(group, section["name"], BASES[group]))
     assert [f.name for f in fields if f.default is not dataclasses.MISSING] == []
     assert [f.name for f in fields if f.default_factory is not dataclasses.MISSING] == []
-    assert set(composed(f"{group}={name}")[group]) == {"name", *(f.name for f in fields)}
+    assert set(section) == {"name", *(f.name for f in fields)}
 
 
 @pytest.mark.parametrize("section", [Training, Lookback, EvalConfig, Cut, StreamConfig])

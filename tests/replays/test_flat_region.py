@@ -77,13 +77,15 @@ def slow_replay(now: Step, how: FlatRegion, theta: list[np.ndarray], s: int) -> 
     """Algorithm 2 for one replica, gradients by finite differences."""
     M = slow_bases(now, s, how.energy, how.cap)
     velocity = [np.zeros_like(p) for p in theta]
+    xi = [np.zeros_like(p) for p in theta]
     for batch in batches(now, how):
         x, y, w = (part[s].numpy() for part in batch)
 
         def loss(at, x=x, y=y, w=w):
             return w @ support.row_losses(x, y, at)
 
-        xi = [np.zeros_like(p) for p in theta]
+        if how.xi == "fresh":
+            xi = [np.zeros_like(p) for p in theta]
         for _ in range(0 if how.no_xi else how.ascents):
             G = support.numeric_gradient(loss, [p + e for p, e in zip(theta, xi, strict=True)])
             if not how.no_proj:
@@ -111,6 +113,7 @@ def slow_replay(now: Step, how: FlatRegion, theta: list[np.ndarray], s: int) -> 
         {"no_xi": True, "no_proj": True},
         {"xi_norm": "sam", "rho": 0.5},
         {"energy": 0.6, "cap": 1.0},
+        {"xi": "carried"},
     ],
     ids=str,
 )
@@ -124,10 +127,27 @@ def test_a_whole_replay_against_the_slow_version(settings, now, learner):
             np.testing.assert_allclose(mine[s].detach(), expected, rtol=1e-3, atol=1e-4)
 
 
+def test_a_carried_perturbation_grows_without_bound(now):
+    """Algorithm 2 as printed: the loss that replay ends at rises with every step it takes."""
+    rise = []
+    for steps in (10, 40, 160):
+        how = flat(steps=steps, xi="carried", eta1=0.1)
+        rise.append(how.replay(now, segment(now), Learner(SIZES, SEEDS))["loss_rise"].min())
+    assert 0 < rise[0] < rise[1] < rise[2]
+    fresh = flat(steps=160, eta1=0.1).replay(now, segment(now), Learner(SIZES, SEEDS))
+    assert fresh["loss_rise"].max() < rise[0]
+
+
 def test_every_switch_changes_where_replay_ends(now):
     """So the comparison above tells them apart."""
     ends = []
-    for settings in ({}, {"no_xi": True}, {"no_proj": True}, {"xi_norm": "sam", "rho": 0.5}):
+    for settings in (
+        {},
+        {"no_xi": True},
+        {"no_proj": True},
+        {"xi": "carried"},
+        {"xi_norm": "sam", "rho": 0.5},
+    ):
         learner = Learner(SIZES, SEEDS)
         flat(**settings).replay(now, segment(now), learner)
         ends.append(learner.theta[0].detach())

@@ -13,6 +13,8 @@ from sdsl.report.runs.results import Results
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
 OUT_OF_REACH, NOT_RUN = "out of reach", "not run"
 VERDICTS = (REPRODUCED, NOT_REPRODUCED, OUT_OF_REACH, NOT_RUN)
+# The fields of all kinds of claims that hold names of methods.
+ROLES = ("method", "methods", "better", "than", "over", "under", "among", "target")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,12 @@ class Claim(ABC):
     def test(self) -> str:
         """The name of the kind of test in claims.yaml."""
         return type(self).__name__.lower()
+
+    @property
+    def speaks_of(self) -> set[str]:
+        """The methods that it is about."""
+        roles = [getattr(self, role, ()) for role in ROLES]
+        return {name for role in roles for name in ([role] if isinstance(role, str) else role)}
 
     @abstractmethod
     def check(self, results: Results) -> Finding:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sdsl.report.claims import book
+from sdsl.report.claims import book, readings
 from sdsl.report.claims.claim import NOT_REPRODUCED, VERDICTS, Claim, ScoreClaim
 from sdsl.report.runs.names import Setting
 from sdsl.report.runs.results import Results
@@ -30,16 +30,20 @@ class Verdict:
     undecided: bool
     standing: str  # of the data behind it
     in_paper: str  # whether the means of the paper's own Table 2 agree: yes, no or ''
+    reading: str  # of the claims about Ours: the reading of the paper under which it holds
+    to_the_letter: str  # the verdict on ours_literal, and its numbers
 
 
 def judge(results: Results) -> list[Verdict]:
     """A verdict for every claim, from the runs of one setting."""
     datasets = set(results.expected_datasets())
+    letter = readings.to_the_letter(results)
     verdicts = []
     for claim in book.claims():
         if claim.dataset not in datasets:
             continue
         finding = claim.check(results)
+        literal = readings.judge(claim, letter)
         verdicts.append(
             Verdict(
                 id=claim.id,
@@ -52,6 +56,8 @@ def judge(results: Results) -> list[Verdict]:
                 undecided=finding.undecided,
                 standing=results.standing(claim.dataset),
                 in_paper=in_paper(claim),
+                reading=readings.reading(finding, literal),
+                to_the_letter=f"{literal.verdict}: {literal.numbers}" if literal else "",
             )
         )
     return verdicts
@@ -88,14 +94,15 @@ def markdown(judged: Mapping[Setting, Sequence[Verdict]]) -> str:
     lines = ["# Verdicts", ""]
     for setting, verdicts in judged.items():
         lines += [f"- {setting.title}. {summary(verdicts)}."]
-    lines += ["", RULES, ""]
+        lines += [f"  {readings.summary([v.reading for v in verdicts])}"]
+    lines += ["", RULES, "", readings.RULES, ""]
     for setting, verdicts in judged.items():
         lines += [f"## {setting.title}", ""]
-        lines += ["| verdict | claim | numbers | where | data | in the paper's Table 2 |"]
-        lines += ["|---|---|---|---|---|---|"]
+        lines += ["| verdict | claim | numbers | where | data | in the paper's Table 2 | Ours |"]
+        lines += ["|---|---|---|---|---|---|---|"]
         for v in verdicts:
             shown = f"{v.verdict}{' (undecided)' if v.undecided else ''}"
-            cells = (shown, v.text, v.numbers, v.where, v.standing or "–", v.in_paper)
+            cells = (shown, v.text, v.numbers, v.where, v.standing or "–", v.in_paper, v.reading)
             lines.append(f"| {' | '.join(cell.replace('_', chr(92) + '_') for cell in cells)} |")
         lines.append("")
     return "\n".join(lines)

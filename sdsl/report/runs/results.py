@@ -47,6 +47,12 @@ class Results:
         }
         return Results(frame, self.R, curves, self.notes)
 
+    def in_place(self, methods: Mapping[str, str]) -> "Results":
+        """The same runs, with one method in the place of another: {shown: runs}."""
+        frame = self.frame[~self.frame.variant.isin([*methods])]
+        shown = frame.variant.replace({runs: name for name, runs in methods.items()})
+        return Results(frame.assign(variant=shown), self.R, self.curves, self.notes)
+
     def scores(self, variant: str, stream: str, metric: str = "acc_final") -> pd.Series:
         """seed -> value of a metric, for the runs of one cell."""
         key = (variant, stream, metric)
