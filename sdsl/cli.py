@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 
 from sdsl import __version__
+from sdsl.output import guarded
 
 COMMANDS = {  # name -> what it does; `sdsl name` is `python -m sdsl.name`
     "run": "one run, or a sweep",
@@ -41,6 +42,7 @@ complete -o nospace -o default -F _sdsl_complete sdsl
 """
 
 
+@guarded()
 def main(words: Sequence[str] | None = None) -> int:
     name, *rest = list(sys.argv[1:] if words is None else words) or ["--help"]
     if name in ("-h", "--help"):

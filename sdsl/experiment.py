@@ -20,6 +20,7 @@ from sdsl.core import engine
 from sdsl.core.engine import OnStep, Outcome
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
+from sdsl.core.room import refuse_large_network
 from sdsl.core.stream import Stream
 from sdsl.core.table import Table
 
@@ -47,7 +48,9 @@ def load(setup: Setup) -> Table:
 
 def cut(setup: Setup, table: Table, seeds: Sequence[int]) -> Stream:
     """The table as a stream of gold, segments and test parts; refuses what cannot be one."""
-    return Stream(table, setup.dataset, setup.stream, seeds)
+    stream = Stream(table, setup.dataset, setup.stream, seeds)
+    refuse_large_network(layer_sizes(stream.d, setup.hidden, stream.C), len(stream.seeds))
+    return stream
 
 
 def run(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sdsl import interrupt
 from sdsl.config.home import home
 from sdsl.errors import UserError
+from sdsl.output import guarded
 from sdsl.use.settings import LabelSettings, read
 
 if TYPE_CHECKING:  # torch and pandas take seconds, and --help should not
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # torch and pandas take seconds, and --help should not
     from sdsl.use.screen import Screen
 
 
+@guarded()
 def main(words: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if words is None else words)
     if not words or words[0] in ("-h", "--help"):

@@ -10,12 +10,14 @@ from omegaconf import OmegaConf
 
 from sdsl import __version__, interrupt
 from sdsl.config import help as help_page
-from sdsl.config import refusals, seeds
+from sdsl.config import refusals, seeds, trust
 from sdsl.config.home import home
 from sdsl.launch import job, plugins
+from sdsl.output import guarded
 from sdsl.tracking.address import masked
 
 
+@guarded()
 def main() -> None:
     if "--version" in sys.argv[1:]:
         print(f"sdsl {__version__}")
@@ -24,6 +26,7 @@ def main() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, and the refusal is worded here
     OmegaConf.register_new_resolver("sdsl_help", help_page.help_text, replace=True)
     plugins.register()
+    trust.install()
     interrupt.install()
     sys.excepthook = _print_masked
     start = hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdsl.errors import UserError
+from sdsl.output import guarded
 
 if TYPE_CHECKING:  # torch and MLflow take seconds to load: --help must not pay for them
     from sdsl.config.schema import Setup
@@ -104,6 +105,7 @@ def _as_logged(results: "Results") -> dict[str, float]:
     return last | results.metrics
 
 
+@guarded()
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sdsl.verify", description=__doc__)
     parser.add_argument("run_id", metavar="RUN_ID", help="the 32 digits that MLflow shows")

@@ -13,11 +13,13 @@ from rich.console import Console
 
 from sdsl.bench import rows, timing
 from sdsl.errors import UserError
+from sdsl.output import guarded
 
 PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start"]
 TABLE = "table.md"  # all parts in one; the committed one is in outputs/paper/bench/README.md
 
 
+@guarded()
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sdsl.bench", description=__doc__)
     add = parser.add_argument

@@ -8,6 +8,7 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from sdsl.config import trust
 from sdsl.config.home import home
 
 
@@ -19,6 +20,7 @@ def composed(*overrides: str) -> dict[str, Any]:
 @functools.cache
 def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
     os.environ.setdefault("SDSL_HOME", str(home()))  # conf/config.yaml reads it
+    trust.install()
     with initialize_config_dir(str(home() / "conf"), version_base="1.3"):
         return OmegaConf.to_container(compose("config", list(overrides)), resolve=True)  # type: ignore[return-value]
 

@@ -17,6 +17,7 @@ from sdsl.core.table import Table
 from sdsl.datasets import load
 from sdsl.datasets.pictures import picture
 from sdsl.errors import UserError
+from sdsl.output import guarded
 
 WIDTH = 100  # columns, where the output is no terminal
 COLUMNS: dict[str, Literal["left", "right"]] = {
@@ -31,6 +32,7 @@ COLUMNS: dict[str, Literal["left", "right"]] = {
 }
 
 
+@guarded()
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m sdsl.datasets", description=__doc__)
     parser.add_argument("--data", default=os.environ.get("SDSL_DATA"), help="your data files")

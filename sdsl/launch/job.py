@@ -108,7 +108,7 @@ def record(
     from sdsl.tracking import artifacts, identity, run_summary
 
     keys = {seed: identity.run_key(group.group_key, seed) for seed in stream.seeds}
-    entries = {}
+    entries, scratch = {}, _scratch()  # a folder that cannot be written is known before training
     with ledger.recording(group, keys, tags) as runs:
         screen.stage(group.name, stream.T)
         trial = experiment.run_on(setup, stream, screen.step)
@@ -116,7 +116,7 @@ def record(
             results = run_summary.summarise(trial.outcome, trial.probed, s)
             config = config_of(setup, [seed])
             title = f"{group.name} · seed {seed}"
-            with tempfile.TemporaryDirectory(dir=_scratch()) as name:
+            with tempfile.TemporaryDirectory(dir=scratch) as name:
                 folder = Path(name)
                 R, curves = trial.outcome.R[s, 1:], results.all_curves
                 artifacts.write(folder, R, curves, config, title, origin(stream.table))

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sdsl.errors import UserError
+from sdsl.output import guarded
 from sdsl.report.build import build
 from sdsl.report.runs import export
 from sdsl.report.runs.results import Results
 
 
+@guarded()
 def main(words: Sequence[str] | None = None) -> int:
     """The exit status of a command line."""
     args = _parser().parse_args(words)

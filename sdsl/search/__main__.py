@@ -18,6 +18,7 @@ from rich.progress import track
 from sdsl import experiment
 from sdsl.config.compose import composed
 from sdsl.core.metrics import summarise
+from sdsl.output import guarded
 from sdsl.search.table import compared
 from sdsl.search.variants import FAMILIES, SHIPPED
 
@@ -47,6 +48,7 @@ def scores(jobs: Sequence[Job]) -> Iterator[Score]:
             yield job.result()
 
 
+@guarded()
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m sdsl.search", description=__doc__)
     parser.add_argument("variants", nargs="*", metavar="variant", help=_known())

@@ -9,6 +9,7 @@ import numpy as np
 from mlflow.exceptions import MlflowException
 from omegaconf import OmegaConf
 
+from sdsl.config import trust
 from sdsl.errors import UserError
 from sdsl.tracking import artifacts
 from sdsl.tracking.address import masked, store_uri
@@ -38,6 +39,7 @@ def read(run_id: str, uri: str | None) -> LoggedRun:
             raise UserError(f"Run {run_id} is not a finished run of one seed.")
         with tempfile.TemporaryDirectory() as folder:
             R_file, config_file = files = artifacts.fetch(client, run_id, folder)
+            trust.check_file(config_file)
             return LoggedRun(
                 name=run.info.run_name,
                 tags=dict(run.data.tags),

@@ -23,6 +23,7 @@ from sdsl.core.evaluation import CHUNK
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
 from sdsl.core.replica import Rows
+from sdsl.core.room import refuse_large_network
 from sdsl.experiment import one_thread
 from sdsl.use.alarms import FAR, Signs, alarms
 from sdsl.use.history import Record
@@ -55,6 +56,7 @@ class Following:
     def _new(self) -> Adaptation:
         setup = method_setup(self.config)
         sizes = layer_sizes(self.raw_gold.X.shape[2], setup.hidden, len(self.classes))
+        refuse_large_network(sizes, 1)
         learner = Learner(sizes, [self.seed])
         return Adaptation(setup.method, learner, self.raw_gold, setup.stream.scaler, [self.seed])
 

@@ -49,10 +49,10 @@ def ablation(results: Results, methods: Sequence[str], stream: str = "satimage")
     classification, memorisation = panels.axes
     drawn = _panel(classification, results, stream, methods, ONLINE)
     drawn |= _panel(memorisation, results, stream, methods, FINAL)
-    classification.set_title(f"{dataset_name(stream)}: classification")
+    classification.set_title(f"{plain(dataset_name(stream))}: classification")
     classification.set_xlabel(f"{ONLINE.x}, {ONLINE.y}")
     classification.set_ylabel("accuracy")
-    memorisation.set_title(f"{dataset_name(stream)}: memorisation")
+    memorisation.set_title(f"{plain(dataset_name(stream))}: memorisation")
     memorisation.set_xlabel(f"{FINAL.x}, {FINAL.y}")
     memorisation.set_ylabel("")
     return _finish(panels.figure, results, [stream], methods, drawn)
@@ -90,7 +90,7 @@ def flatness(results: Results, streams: Sequence[str]) -> Figure:
                 band(axes, curve.bounds, by_seed, method)
                 here.add(method)
         _label(axes, stream, bool(here), "noise bound $b$", "$Acc_T$")
-        axes.set_title(f"{dataset_name(stream)}, {NOISE[noise]}")
+        axes.set_title(f"{plain(dataset_name(stream))}, {NOISE[noise]}")
         drawn |= here
     return _finish(panels.figure, results, streams, methods, drawn)
 
