@@ -33,7 +33,7 @@ PEERS = {"Avalanche 0.6.0": "avalanche", "CapyMOA 0.15.1": "capymoa"}
 NO_DEPS = ["avalanche-lib==0.6.0", "capymoa==0.15.1", "torchvision==0.28.0"]
 ENV = Path(__file__).parent / "peer_env"
 OURS = (
-    "tracking={experiment: bench, uri: null}",
+    "tracking={experiment: bench, uri: null, model: false}",
     "force=true",
     "method=oracle_labels",
     "replay=retrain",

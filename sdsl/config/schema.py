@@ -61,6 +61,7 @@ class DataConfig:
 class TrackingConfig:
     experiment: str
     uri: str | None
+    model: bool  # log the final classifier of each run as an MLflow model
 
 
 @dataclass
@@ -104,6 +105,13 @@ def setup(config: Mapping[str, Any]) -> Setup:
     replay = make("replay", config["replay"], Replay)
     if stream.scaler == "running":
         _check_units(labeler, replay)
+    tracking = build(TrackingConfig, config["tracking"], "tracking")
+    if tracking.model and labeler.privileged:
+        raise UserError(
+            f"tracking.model=true: labeler={config['labeler']['name']} reads true labels, so what "
+            "it leaves cannot be used on new rows. Leave tracking.model out, or choose a method "
+            "that reads none."
+        )
     switches = build(SwitchConfig, {key: config[key] for key in SWITCHES}, "config")
     return Setup(
         config=config,
@@ -121,7 +129,7 @@ def setup(config: Mapping[str, Any]) -> Setup:
         evaluation=build(EvalConfig, config["eval"], "eval"),
         probe=make("probe", config["probe"], Probe),
         seeds=seeds,
-        tracking=build(TrackingConfig, config["tracking"], "tracking"),
+        tracking=tracking,
         fuse=switches.fuse,
         force=switches.force,
     )

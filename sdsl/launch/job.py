@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,8 @@ def run(setup: "Setup", screen: Quiet, tags: JobTags = ALONE) -> JobReport:
             whole = seeds == setup.seeds
             part = stream if whole else experiment.cut(setup, table, seeds)
             entries |= record(ledger, setup, part, group, tags, screen)
+    if setup.tracking.model:
+        add_models(setup, stream, entries, ledger.uri, screen)
     return JobReport(
         method=group.method,
         dataset=table.name,
@@ -123,6 +126,25 @@ def record(
                 ledger.log(runs[seed], config, results, folder)
             entries[seed] = Entry(seed, runs[seed], results.metrics)
     return entries
+
+
+def add_models(
+    setup: "Setup", stream: "Stream", entries: dict[int, Entry], uri: str, screen: Quiet
+) -> None:
+    """The final classifier of each run that has none yet, also of runs that were finished before.
+
+    It is an addition to a finished run: whatever happens here, the run's results stay.
+    """
+    from sdsl import served
+
+    for s, seed in enumerate(stream.seeds):
+        run_id = entries[seed].run_id
+        if not served.has_model(run_id, uri):
+            screen.stage(f"model of seed {seed}", stream.T)
+            step = partial(screen.step, online=entries[seed].metrics["acc_online"])
+            model = served.final_model(setup, stream, s, step)
+            served.log_model(model, served.example(stream, s), run_id, uri)
+        screen.line(f"model of seed {seed}: runs:/{run_id}/{served.NAME}")
 
 
 def config_of(setup: "Setup", seeds: Sequence[int]) -> dict[str, Any]:
