@@ -1,6 +1,7 @@
 """Same config, same bits: python -m sdsl.verify RUN_ID reruns a logged run and compares its R.
 
-It also checks what the run says about itself: its key, its metrics and the SHA-256 of its files.
+Where the run was also tested in context, its R_context, too. It also checks what the run says
+about itself: its key, its metrics and the SHA-256 of its files.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from sdsl.output import guarded
 
 if TYPE_CHECKING:  # torch and MLflow take seconds to load: --help must not pay for them
     from sdsl.config.schema import Setup
+    from sdsl.core.engine import Outcome
     from sdsl.tracking.logged_run import LoggedRun
     from sdsl.tracking.run_summary import Results
 
@@ -30,7 +32,7 @@ class Verdict:
     """What a rerun shows."""
 
     name: str
-    cells: int | None  # of R that differ; None: R has another shape
+    cells: int | None  # of R and R_context that differ; None: one has another shape
     false_statements: list[str]  # what the run says about itself and is not so
     differences: list[str]  # in data, code, versions or machine
 
@@ -60,8 +62,17 @@ def verify(run_id: str, uri: str | None = None) -> Verdict:
         for key in (*WATCHED, *MACHINE)
         if logged.tags.get(key) != now[key]
     ]
-    cells = differing_cells(logged.R, trial.outcome.R[0, 1:])
-    return Verdict(logged.name, cells, false_statements, differences)
+    return Verdict(logged.name, _cells(logged, trial.outcome), false_statements, differences)
+
+
+def _cells(logged: "LoggedRun", outcome: "Outcome") -> int | None:
+    """Of R and, where the run has one, of R_context."""
+    counts = [differing_cells(logged.R, outcome.R[0, 1:])]
+    if logged.R_context is not None:
+        again = outcome.R_context
+        counts.append(None if again is None else differing_cells(logged.R_context, again[0, 1:]))
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def differing_cells(logged: np.ndarray, R: np.ndarray) -> int | None:

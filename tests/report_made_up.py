@@ -22,10 +22,20 @@ def matrix(level: float, T: int, q: int, rng: np.random.Generator) -> np.ndarray
 
 
 def results(
-    methods=METHODS, datasets=tuple(DATASETS), seeds=5, T=8, q=40, prefix="literal", **columns
+    methods=METHODS,
+    datasets=tuple(DATASETS),
+    seeds=5,
+    T=8,
+    q=40,
+    prefix="literal",
+    context=(),
+    **columns,
 ) -> Results:
-    """Runs of every method on every dataset; `columns` replaces columns of the frame."""
-    rows, R = [], {}
+    """Runs of every method on every dataset, those in `context` also tested in context.
+
+    `columns` replaces columns of the frame.
+    """
+    rows, R, R_context = [], {}, {}
     curves = {"pseudo_label_acc": {}, "flatness_one_sided": {}, "flatness_symmetric": {}}
     for d, dataset in enumerate(datasets):
         for m, method in enumerate(methods):
@@ -42,10 +52,14 @@ def results(
                     curves["flatness_one_sided"][run] = level - drop
                     curves["flatness_symmetric"][run] = level - drop / 2
                 numbers = metrics.summarise(np.vstack([R[run][:1], R[run]])).as_dict()
+                if method in context:
+                    R_context[run] = matrix(0.9, T, q, rng)
+                    both = np.vstack([R_context[run][:1], R_context[run]])
+                    numbers |= metrics.summarise_context(both)
                 rows.append(_row(run, method, dataset, seed, prefix, T, q, numbers))
     frame = pd.DataFrame(rows).set_index("run_id").assign(**columns)
     frame = frame.sort_values(["prefix", "stream", "variant", "probe", "seed"])
-    return Results(frame, R, curves, ("3 short runs are left out",))
+    return Results(frame, R, curves, ("3 short runs are left out",), "", R_context)
 
 
 def _row(run, method, dataset, seed, prefix, T, q, numbers) -> dict:

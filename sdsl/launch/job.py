@@ -121,8 +121,10 @@ def record(
             title = f"{group.name} · seed {seed}"
             with tempfile.TemporaryDirectory(dir=scratch) as name:
                 folder = Path(name)
-                R, curves = trial.outcome.R[s, 1:], results.all_curves
-                artifacts.write(folder, R, curves, config, title, origin(stream.table))
+                R, R_context = trial.outcome.R[s, 1:], trial.outcome.R_context
+                context = None if R_context is None else R_context[s, 1:]
+                curves, where = results.all_curves, origin(stream.table)
+                artifacts.write(folder, R, curves, config, title, where, context)
                 ledger.log(runs[seed], config, results, folder)
             entries[seed] = Entry(seed, runs[seed], results.metrics)
     return entries

@@ -1,4 +1,4 @@
-"""The table at the end of a run or a sweep, and how to look at the runs."""
+"""The tables at the end of a run or a sweep, and how to look at the runs."""
 
 import sys
 from collections.abc import Sequence
@@ -11,6 +11,10 @@ from sdsl.launch.types import JobReport
 from sdsl.tracking.address import shown, store_uri
 
 COLUMNS = ("method", "dataset", "n", "Acc_t", "Acc_T", "swapped", "data")
+CAPTION = "mean ± std over n seeds (ddof=1), in %"
+# Another task than the paper's, so another table.
+IN_CONTEXT = ("method", "dataset", "n", "Acc_t in context", "Acc_T in context")
+BATCHES = f"each test part predicted as one unlabelled batch; {CAPTION}"
 
 
 def print_summary(reports: Sequence[JobReport]) -> None:
@@ -20,20 +24,42 @@ def print_summary(reports: Sequence[JobReport]) -> None:
     groups: dict[str, list[JobReport]] = {}
     for report in reports:
         groups.setdefault(report.group, []).append(report)
-    table = Table(caption="mean ± std over n seeds (ddof=1), in %", caption_justify="left")
-    for head in COLUMNS:
-        table.add_column(head, justify="right" if head in ("n", "swapped") else "left")
-    for group in sorted(groups.values(), key=lambda g: (g[0].method, g[0].dataset, g[0].group)):
-        table.add_row(*_cells(group))
+    ordered = sorted(groups.values(), key=lambda g: (g[0].method, g[0].dataset, g[0].group))
     console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(table)
+    console.print(_table(COLUMNS, CAPTION, [_cells(group) for group in ordered]))
+    if batches := [cells for group in ordered if (cells := _cells_in_context(group))]:
+        console.print(_table(IN_CONTEXT, BATCHES, batches))
     console.print(look_at_the_runs(reports[0].uri), highlight=False, soft_wrap=True)
 
 
-def _cells(group: Sequence[JobReport]) -> tuple[str, ...]:
-    """The row of one config on one stream, whose seeds may come from several jobs."""
+def _table(heads: Sequence[str], caption: str, rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(caption=caption, caption_justify="left")
+    for head in heads:
+        table.add_column(head, justify="right" if head in ("n", "swapped") else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _metrics(group: Sequence[JobReport]) -> list[dict[str, float]]:
+    """Of every seed of one config on one stream; they may come from several jobs."""
     entries = {entry.seed: entry for report in group for entry in report.entries}
-    metrics = [entries[seed].metrics for seed in sorted(entries)]
+    return [entries[seed].metrics for seed in sorted(entries)]
+
+
+def _cells_in_context(group: Sequence[JobReport]) -> tuple[str, ...] | None:
+    """None where nothing was predicted in context."""
+    metrics = [m for m in _metrics(group) if "acc_final_context" in m]
+    if not metrics:
+        return None
+    names = group[0].method, group[0].dataset, str(len(metrics))
+    found = [spread([m[f"{n}_context"] for m in metrics]) for n in ("acc_online", "acc_final")]
+    return (*names, *found)
+
+
+def _cells(group: Sequence[JobReport]) -> tuple[str, ...]:
+    """The row of one config on one stream."""
+    metrics = _metrics(group)
     return (
         group[0].method,
         group[0].dataset,

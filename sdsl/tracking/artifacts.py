@@ -1,4 +1,4 @@
-"""The files of a run: R as NPY, CSV and a heat map, all curves, the config, the environment."""
+"""The files of a run: R as NPY, CSV and a heat map, R_context, curves, config, environment."""
 
 import csv
 import hashlib
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mlflow.entities import Run
 from omegaconf import OmegaConf
 
 from sdsl.tracking import provenance
@@ -14,6 +15,8 @@ from sdsl.tracking.client import PatientClient
 
 # A run counts only while these are what it wrote: file -> the tag that holds its SHA-256.
 CHECKED = {"R.npy": "R_sha256", "config.yaml": "config_sha256"}
+# Likewise, of a run that was also tested in context.
+IN_CONTEXT = {"R_context.npy": "R_context_sha256"}
 
 
 def write(
@@ -23,9 +26,12 @@ def write(
     config: Mapping[str, Any],
     title: str,
     footnote: str,
+    R_context: np.ndarray | None = None,
 ) -> None:
     """Write all files of a run. R is [T, T], rows 1..T; a curve's row t is step t."""
     np.save(folder / "R.npy", R)
+    if R_context is not None:
+        np.save(folder / "R_context.npy", R_context)
     # Accuracies are counts over q test rows: six digits lose nothing that a reader could use.
     np.savetxt(folder / "R.csv", R, fmt="%.6g", delimiter=",")
     write_curves(folder / "curves.csv", curves)
@@ -72,16 +78,30 @@ def heat_map(file: Path, R: np.ndarray, title: str, footnote: str) -> None:
     figure.savefig(file, dpi=150)
 
 
-def fetch(client: PatientClient, run_id: str, folder: str) -> list[Path]:
-    """The checked files of a logged run, downloaded into the folder if they are not local."""
-    return [Path(client.download_artifacts(run_id, name, folder)) for name in CHECKED]
+def fetch(client: PatientClient, run: Run, folder: str) -> dict[str, Path]:
+    """The checked files of a logged run by name, downloaded into the folder if not local."""
+    return {
+        name: Path(client.download_artifacts(run.info.run_id, name, folder))
+        for name in checked(run.data.tags)
+    }
+
+
+def checked(tags: Mapping[str, str]) -> dict[str, str]:
+    """file -> tag: what a run with these tags promises."""
+    return CHECKED | {name: tag for name, tag in IN_CONTEXT.items() if tag in tags}
+
+
+def written(folder: Path) -> list[Path]:
+    """The files in a folder that a run is held to."""
+    return [folder / name for name in CHECKED | IN_CONTEXT if (folder / name).exists()]
 
 
 def digests(files: Iterable[Path]) -> dict[str, str]:
     """tag -> SHA-256 of the checked files."""
-    return {CHECKED[file.name]: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    tags = CHECKED | IN_CONTEXT
+    return {tags[file.name]: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def promised(tags: Mapping[str, str]) -> dict[str, str | None]:
     """tag -> what the run said of its files when it finished."""
-    return {tag: tags.get(tag) for tag in CHECKED.values()}
+    return {tag: tags.get(tag) for tag in checked(tags).values()}

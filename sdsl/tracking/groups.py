@@ -9,7 +9,10 @@ from sdsl.tracking.client import PatientClient
 from sdsl.tracking.records import Entry
 
 MOST = 50_000  # runs in one answer: MLflow's limit
-AVERAGED = ("acc_online", "acc_final", "forgetting", "forgetting_max", "bwt", "fwt", "prequential")
+AVERAGED = (
+    *("acc_online", "acc_final", "forgetting", "forgetting_max", "bwt", "fwt", "prequential"),
+    *("acc_online_context", "acc_final_context"),
+)
 
 
 def finished_runs(client: PatientClient, experiment: str, group: str) -> list[Run]:

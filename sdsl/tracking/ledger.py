@@ -47,8 +47,8 @@ class Ledger:
         """Whether R and the config are there and have the SHA-256 that the run's tags say."""
         with tempfile.TemporaryDirectory() as folder:
             try:
-                files = artifacts.fetch(self.client, run.info.run_id, folder)
-                return artifacts.digests(files) == artifacts.promised(run.data.tags)
+                files = artifacts.fetch(self.client, run, folder)
+                return artifacts.digests(files.values()) == artifacts.promised(run.data.tags)
             except Exception:  # a file is missing or cannot be read: the run is done again
                 return False
 
@@ -108,7 +108,7 @@ class Ledger:
             points += [Metric(name, float(v), now, t) for t, v in steps if np.isfinite(v)]
         self._log_batches(run_id, points, params(config))
         self.client.log_artifacts(run_id, str(folder))
-        written = artifacts.digests([folder / name for name in artifacts.CHECKED])
+        written = artifacts.digests(artifacts.written(folder))
         self.client.log_batch(run_id, tags=[RunTag(*pair) for pair in written.items()])
         self.client.set_terminated(run_id, "FINISHED")
 

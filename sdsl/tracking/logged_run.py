@@ -25,6 +25,7 @@ class LoggedRun:
     metrics: dict[str, float]  # of a curve, its last point
     config: dict[str, Any]
     R: np.ndarray  # [T, T]
+    R_context: np.ndarray | None  # the same in context, where it was asked for and offered
     digests: dict[str, str]  # tag -> SHA-256 of its file as it is now
 
 
@@ -38,15 +39,17 @@ def read(run_id: str, uri: str | None) -> LoggedRun:
         if run.info.status != "FINISHED" or run.data.tags.get("kind") != "run":
             raise UserError(f"Run {run_id} is not a finished run of one seed.")
         with tempfile.TemporaryDirectory() as folder:
-            R_file, config_file = files = artifacts.fetch(client, run_id, folder)
-            trust.check_file(config_file)
+            files = artifacts.fetch(client, run, folder)
+            trust.check_file(files["config.yaml"])
+            matrices = {k: np.load(f, allow_pickle=False) for k, f in files.items() if ".npy" in k}
             return LoggedRun(
                 name=run.info.run_name,
                 tags=dict(run.data.tags),
                 metrics=dict(run.data.metrics),
-                config=OmegaConf.to_container(OmegaConf.load(config_file)),  # type: ignore[arg-type]
-                R=np.load(R_file, allow_pickle=False),
-                digests=artifacts.digests(files),
+                config=OmegaConf.to_container(OmegaConf.load(files["config.yaml"])),  # type: ignore[arg-type]
+                R=matrices["R.npy"],
+                R_context=matrices.get("R_context.npy"),
+                digests=artifacts.digests(files.values()),
             )
     except MlflowException as error:
         raise UserError(f"Run {run_id}: {masked(error.message)}") from None

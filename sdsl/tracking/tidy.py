@@ -49,6 +49,10 @@ class Runs(pd.DataFrame):
         """R of a run, [T, T]: accuracy on segment j's test part after step i."""
         return np.load(io.BytesIO(self.file(run, "R.npy")), allow_pickle=False)
 
+    def R_context(self, run: str) -> np.ndarray:
+        """The same of a run with eval.context=true, each test part predicted as one batch."""
+        return np.load(io.BytesIO(self.file(run, "R_context.npy")), allow_pickle=False)
+
     def curves(self) -> pd.DataFrame:
         """One row per run and step, index (run_id, step); one column per curve."""
         return pd.concat(

@@ -1,6 +1,7 @@
 """Results in a folder small enough for git, and back.
 
-runs.csv, R.npz, curves.npz, notes.txt, and environment.txt: the packages they were made with.
+runs.csv, R.npz, R_context.npz where something was tested in context, curves.npz, notes.txt, and
+environment.txt: the packages they were made with.
 """
 
 import io
@@ -16,6 +17,7 @@ from sdsl.report.runs.results import TEXT_COLUMNS, Results
 
 NOT_EVALUATED = np.uint16(65535)  # stands for NaN in R
 ENVIRONMENT = "environment.txt"
+CONTEXT = "R_context.npz"
 INTEGER_COLUMNS = ("seed", "T", "test_rows", "started")
 
 
@@ -23,9 +25,18 @@ def write(results: Results, folder: Path) -> None:
     """R is written as counts of right answers, k of test_rows, so that nothing is lost."""
     folder.mkdir(parents=True, exist_ok=True)
     R: dict[str, np.ndarray] = {}
+    R_context: dict[str, np.ndarray] = {}
     curves: dict[str, np.ndarray] = {}
     for key, runs in _stacks(results.frame):
-        R[key] = np.stack([_counts(results, run) for run in runs.index])
+        R[key] = np.stack([_counts(run, results.R[run], runs.test_rows[run]) for run in runs.index])
+        if known := [run for run in runs.index if run in results.R_context]:
+            empty = np.full_like(results.R_context[known[0]], np.nan)
+            R_context[key] = np.stack(
+                [
+                    _counts(run, results.R_context.get(run, empty), runs.test_rows[run])
+                    for run in runs.index
+                ]
+            )
         for name, by_run in results.curves.items():
             points = [by_run.get(run, np.empty(0)) for run in runs.index]
             if width := max(map(len, points)):
@@ -38,6 +49,9 @@ def write(results: Results, folder: Path) -> None:
     if results.environment:
         (folder / ENVIRONMENT).write_text(results.environment, encoding="utf-8")
     _write_arrays(folder / "R.npz", R)
+    (folder / CONTEXT).unlink(missing_ok=True)  # of an earlier export
+    if R_context:
+        _write_arrays(folder / CONTEXT, R_context)
     _write_arrays(folder / "curves.npz", curves)
 
 
@@ -48,6 +62,7 @@ def read(folder: Path) -> Results:
             folder / "runs.csv", index_col="run_id", dtype=str, keep_default_na=False
         )
         counts, curves = _read_arrays(folder / "R.npz"), _read_arrays(folder / "curves.npz")
+        in_context = _read_arrays(folder / CONTEXT) if (folder / CONTEXT).exists() else {}
         notes = tuple((folder / "notes.txt").read_text(encoding="utf-8").splitlines())
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise UserError(
@@ -59,7 +74,14 @@ def read(folder: Path) -> Results:
         frame[column] = numbers.astype(int if column in INTEGER_COLUMNS else float)
     file = folder / ENVIRONMENT  # exports of older versions have none
     environment = file.read_text(encoding="utf-8") if file.exists() else ""
-    return Results(frame, _accuracies(frame, counts), _curves(frame, curves), notes, environment)
+    tested = frame[(frame.prefix + "|" + frame.stream).isin(list(in_context))]
+    batches = {run: R for run, R in _accuracies(tested, in_context).items() if not _empty(R)}
+    accuracies = _accuracies(frame, counts), _curves(frame, curves)
+    return Results(frame, *accuracies, notes, environment, batches)
+
+
+def _empty(R: np.ndarray) -> bool:
+    return bool(np.isnan(R).all())
 
 
 def _accuracies(frame: pd.DataFrame, stacks: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -95,8 +117,7 @@ def _stacks(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield f"{prefix}|{stream}", runs
 
 
-def _counts(results: Results, run: str) -> np.ndarray:
-    R, rows = results.R[run], results.frame.test_rows[run]
+def _counts(run: str, R: np.ndarray, rows: int) -> np.ndarray:
     counts = np.round(np.nan_to_num(R) * rows)
     if np.nanmax(np.abs(counts / max(rows, 1) - R), initial=0.0) > 1e-9 or rows >= NOT_EVALUATED:
         raise UserError(

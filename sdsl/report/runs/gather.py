@@ -1,5 +1,7 @@
 """The runs of a tracking store as the report's Results: those that still hold their R."""
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 
@@ -71,7 +73,18 @@ def _read(runs: Runs, current: Selection, notes: tuple[str, ...]) -> Results:
     frame["T"] = [len(R[run]) for run in frame.index]
     frame = frame.sort_values(["prefix", "stream", "variant", "probe", "seed"])
     notes = (*complete.notes, *never_as_shipped(frame), *current.notes)
-    return Results(frame, R, curves, notes, _environment(runs, str(frame.started.idxmax())))
+    environment = _environment(runs, str(frame.started.idxmax()))
+    return Results(frame, R, curves, notes, environment, _in_context(runs, frame))
+
+
+def _in_context(runs: Runs, frame: pd.DataFrame) -> dict[str, np.ndarray]:
+    """R_context of the runs that have one; older runs have only its means."""
+    found: dict[str, np.ndarray] = {}
+    means = frame.get("acc_final_context", pd.Series(dtype=float))
+    for run_id in means.dropna().index:
+        with suppress(UserError, ValueError):
+            found[run_id] = runs.R_context(run_id)
+    return found
 
 
 def _environment(runs: Runs, run_id: str) -> str:

@@ -32,6 +32,8 @@ class Results:
     curves: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what was left out, and why
     environment: str = ""  # every package of the newest run, one per line, as `pip freeze` has it
+    # run_id -> [T, T], of runs that were also tested in context
+    R_context: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def by_setting(self) -> dict[Setting, "Results"]:
         """The runs of every setting that was run."""
@@ -39,13 +41,17 @@ class Results:
         return {setting: self._of_setting(setting) for setting in SETTINGS if setting.id in ran}
 
     def _of_setting(self, setting: Setting) -> "Results":
-        frame = self.frame[self.frame.prefix == setting.id]
+        return self.of(self.frame.prefix == setting.id)
+
+    def of(self, rows: pd.Series) -> "Results":
+        """The runs in the rows of the frame where `rows` is true."""
+        frame = self.frame[rows]
         known = set(frame.index)
         curves = {
             name: {run: points for run, points in by_run.items() if run in known}
             for name, by_run in self.curves.items()
         }
-        return Results(frame, self.R, curves, self.notes)
+        return Results(frame, self.R, curves, self.notes, self.environment, self.R_context)
 
     def in_place(self, methods: Mapping[str, str]) -> "Results":
         """The same runs, with one method in the place of another: {shown: runs}."""
@@ -85,8 +91,18 @@ class Results:
 
     def matrices(self, variant: str, stream: str) -> np.ndarray | None:
         """R of a cell's runs, [n, T, T], in the order of seeds; None if there is no run."""
+        return self._stacked(variant, stream, self.R)
+
+    def in_context(self, variant: str, stream: str) -> np.ndarray | None:
+        """R_context of those of a cell's runs that have one."""
+        return self._stacked(variant, stream, self.R_context)
+
+    def _stacked(
+        self, variant: str, stream: str, matrices: Mapping[str, np.ndarray]
+    ) -> np.ndarray | None:
         runs = self.cell(variant, stream).sort_values("seed").index
-        return np.stack([self.R[run] for run in runs]) if len(runs) else None
+        found = [matrices[run] for run in runs if run in matrices]
+        return np.stack(found) if found else None
 
     def curve(self, variant: str, stream: str, name: str) -> pd.DataFrame:
         """A curve of all runs that have it: one row per seed, one column per point."""

@@ -28,6 +28,21 @@ def test_an_exported_folder_gives_back_every_number(tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
+def test_R_context_is_a_file_of_its_own_where_there_is_one(tmp_path):
+    given = results(methods=("st", "tracker"), datasets=("spam", "twonorm"), context=("tracker",))
+    export.write(given, tmp_path)
+    found = export.read(tmp_path)
+    assert found.R_context.keys() == given.R_context.keys() and len(found.R_context) == 10
+    for name, R_context in given.R_context.items():
+        np.testing.assert_array_equal(found.R_context[name], R_context)
+    np.testing.assert_array_equal(
+        found.in_context("tracker", "spam"), given.in_context("tracker", "spam")
+    )
+    assert found.in_context("st", "spam") is None
+    export.write(results(methods=("st",), datasets=("spam",)), tmp_path)
+    assert not (tmp_path / "R_context.npz").exists() and export.read(tmp_path).R_context == {}
+
+
 def test_an_R_that_is_no_share_of_the_test_rows_is_refused(tmp_path):
     given = results(methods=("ours",), datasets=("spam",), seeds=1)
     given.R[given.frame.index[0]][0, 0] = 0.123

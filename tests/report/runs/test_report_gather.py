@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from cli import TINY, call
+from cli import TINY, call, runs, stored
 from mlflow.entities import Metric
 
 from sdsl.errors import UserError
@@ -81,6 +81,19 @@ def test_a_real_store(here):
     export.write(found, here / "small")
     assert export.read(here / "small").environment == found.environment
     pd.testing.assert_frame_equal(export.read(here / "small").frame, found.frame)
+
+
+def test_R_context_is_read_where_a_run_has_one(here):
+    words = ("method=tracker", *TINY[1:], "eval.context=true")
+    assert call(*words, "seed=0,1") == 0 and call(*TINY) == 0
+    found = gather.gather(None, short=True)
+    tested = found.frame[found.frame.variant == "tracker"]
+    assert set(found.R_context) == set(tested.index) and len(tested) == 2
+    for run, mean in tested.acc_final_context.items():
+        assert found.R_context[run][-1].mean() == mean
+    stored(runs()[0], "R_context.npy").unlink()  # as a run of an older version
+    without = gather.gather(None, short=True)
+    assert len(without.frame) == 3 and len(without.R_context) == 1
 
 
 def test_no_store_is_said_and_none_is_made(tmp_path):
