@@ -18,11 +18,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sdsl.config.registry import own_modules
 from sdsl.core import state
 from sdsl.errors import UserError
 from sdsl.use import history
 from sdsl.use.following import Following
-from sdsl.use.method_config import method_config, method_setup, own_modules
+from sdsl.use.method_config import method_config, method_setup
 from sdsl.use.saved import KIND, plain_model
 
 DEFAULT_METHOD = "tracker"  # the one that the results recommend

@@ -17,6 +17,7 @@ from sdsl import datasets
 from sdsl.config import schema
 from sdsl.config.schema import Setup
 from sdsl.core import engine
+from sdsl.core.checkpoint import NoCheckpoint
 from sdsl.core.engine import OnStep, Outcome
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
@@ -64,11 +65,17 @@ def run(
     return run_on(setup, cut(setup, load(setup) if table is None else table, seeds), on_step)
 
 
-def run_on(setup: Setup, stream: Stream, on_step: OnStep = lambda t, online: None) -> Trial:
+def run_on(
+    setup: Setup,
+    stream: Stream,
+    on_step: OnStep = lambda t, online: None,
+    checkpoint: NoCheckpoint | None = None,
+) -> Trial:
     """The same on a stream that is cut already."""
     with one_thread():
         learner = Learner(layer_sizes(stream.d, setup.hidden, stream.C), stream.seeds)
-        outcome = engine.run(stream, learner, setup.method, setup.evaluation, on_step)
+        kept = checkpoint or engine.NO_CHECKPOINT
+        outcome = engine.run(stream, learner, setup.method, setup.evaluation, on_step, kept)
         return Trial(stream, outcome, setup.probe.measure(stream, outcome))
 
 

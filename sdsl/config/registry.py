@@ -25,6 +25,12 @@ def module_name(group: str, name: str) -> str:
     return name if "." in name else f"sdsl.{group}s.{name}"
 
 
+def own_modules(config: Mapping[str, Any]) -> list[str]:
+    """Modules outside sdsl that the config's components come from."""
+    names = [str(config[group]["name"]) for group in ("labeler", "replay")]
+    return [name for name in names if "." in name]
+
+
 def find(group: str, name: Any, base: type[T]) -> type[T]:
     """The one subclass of base defined in the module that `name` stands for."""
     home = importlib.import_module(f"sdsl.{group}s")

@@ -13,7 +13,7 @@ from sdsl.config.registry import make
 from sdsl.config.suggest import suggest
 from sdsl.core.contract import Labeler, Method, Replay
 from sdsl.core.evaluation import EvalConfig
-from sdsl.core.fields import setting
+from sdsl.core.fields import number, setting
 from sdsl.core.lookback import Lookback
 from sdsl.core.probe import Probe
 from sdsl.core.stream import Cut, StreamConfig
@@ -21,7 +21,8 @@ from sdsl.core.training import Training
 from sdsl.errors import UserError
 
 SWITCHES = ("fuse", "force")
-SECTIONS = (*RUN, "data", "seed", "tracking", *SWITCHES)
+LATER = ("checkpoint",)  # runs that older versions logged have no such section
+SECTIONS = (*RUN, "data", "seed", "tracking", *LATER, *SWITCHES)
 
 
 @dataclass
@@ -65,6 +66,13 @@ class TrackingConfig:
 
 
 @dataclass
+class CheckpointConfig:
+    """How often the state of a run is written, so that it goes on after a stop."""
+
+    seconds: float | None = number(low=0)
+
+
+@dataclass
 class SwitchConfig:
     fuse: bool
     force: bool
@@ -85,6 +93,7 @@ class Setup:
     probe: Probe
     seeds: list[int]
     tracking: TrackingConfig
+    checkpoint: CheckpointConfig
     fuse: bool
     force: bool
 
@@ -130,6 +139,9 @@ def setup(config: Mapping[str, Any]) -> Setup:
         probe=make("probe", config["probe"], Probe),
         seeds=seeds,
         tracking=tracking,
+        checkpoint=build(
+            CheckpointConfig, config.get("checkpoint", {"seconds": None}), "checkpoint"
+        ),
         fuse=switches.fuse,
         force=switches.force,
     )
@@ -140,6 +152,8 @@ def _check_sections(config: Mapping[str, Any]) -> None:
         if key not in SECTIONS:
             raise UserError(f"The config has no section '{key}'. {suggest(str(key), SECTIONS)}")
     for key in SECTIONS:
+        if key in LATER and key not in config:
+            continue
         if key not in SWITCHES and not isinstance(config.get(key), Mapping):
             raise UserError(f"The section '{key}' must hold settings, not {config.get(key)!r}.")
 

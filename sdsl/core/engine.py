@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from sdsl.core.adaptation import Adaptation
+from sdsl.core.checkpoint import Held, NoCheckpoint
 from sdsl.core.contract import Method
 from sdsl.core.evaluation import EvalConfig, Tester
 from sdsl.core.learner import Learner
@@ -16,6 +17,7 @@ from sdsl.core.metrics import best_relabelling
 from sdsl.core.scaler import Scaler
 from sdsl.core.stream import Stream
 
+NO_CHECKPOINT = NoCheckpoint()
 OnStep = Callable[[int, float], None]  # called after every step with (t, Acc_t so far)
 
 
@@ -37,16 +39,26 @@ def run(
     method: Method,
     evaluation: EvalConfig,
     on_step: OnStep = lambda t, online: None,
+    checkpoint: NoCheckpoint = NO_CHECKPOINT,
 ) -> Outcome:
-    """One stream, one method, S seeds."""
-    adapting = Adaptation(method, learner, stream.gold(), stream.config.scaler, stream.seeds)
-    clock, log = adapting.clock, Log(len(stream.seeds), stream.T)
-    steps = range(1, stream.T + 1)
-    adapting.begin(stream.segment(1), ((stream.segment(t), stream.truth(t)) for t in steps))
-    tester = Tester(stream, evaluation)
-    with clock("eval"):
-        tester.fill(0, learner, adapting.scaler)
-    for t in steps:
+    """One stream, one method, S seeds; from the checkpoint on, if it holds one of this run."""
+    tester, log = Tester(stream, evaluation), Log(len(stream.seeds), stream.T)
+    if (held := checkpoint.load(stream.T)) is not None:
+        adapting = held["adapting"]
+        tester.resume(held["tester"])
+        log.curves.update(held["curves"])
+    else:
+        adapting = Adaptation(method, learner, stream.gold(), stream.config.scaler, stream.seeds)
+        every = range(1, stream.T + 1)
+        adapting.begin(stream.segment(1), ((stream.segment(t), stream.truth(t)) for t in every))
+        with adapting.clock("eval"):
+            tester.fill(0, learner, adapting.scaler)
+    learner, clock = adapting.learner, adapting.clock
+
+    def between_steps() -> Held:
+        return {"adapting": adapting, "tester": tester.held(), "curves": dict(log.curves)}
+
+    for t in range(adapting.t + 1, stream.T + 1):
         truth = stream.truth(t)
         pseudo, logged = adapting.step(stream.segment(t), truth)
         with clock("eval"):
@@ -56,6 +68,7 @@ def run(
                 log.score(t, "pseudo_label", pseudo.y, truth, stream.C)
             log.score(t, "test", *tester.diagonal(t, learner, adapting.scaler), stream.C)
         on_step(t, tester.online(t))
+        checkpoint.keep(t, between_steps)
     left = log.curves, clock.seconds, learner, adapting.scaler
     return Outcome(tester.R, *left, tester.R_context)
 

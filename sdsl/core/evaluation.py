@@ -6,7 +6,7 @@ eval.context asks for it, R_context has each Q_j predicted as one batch.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from sdsl.core.stream import Stream
 CHUNK = (
     512  # test rows in a forward pass: activations stay in cache. Fixed: bits must not hang on S
 )
+
+
+HELD = ("R", "R_context", "last")  # of a Tester, in a checkpoint
 
 
 @dataclass
@@ -67,6 +70,14 @@ class Tester:
         wide = np.linspace(0, self.T - 1, min(config.columns or self.T, self.T)).round().astype(int)
         self.columns = np.unique(wide)
         self.last: Evaluated | None = None
+
+    def held(self) -> dict[str, Any]:
+        """What passes from step to step."""
+        return {name: getattr(self, name) for name in HELD}
+
+    def resume(self, held: dict[str, Any]) -> None:
+        """Go on with what `held` gave."""
+        vars(self).update({name: held[name] for name in HELD})
 
     def fill(self, t: int, learner: Learner, scaler: Scaler) -> None:
         full = t % self.config.every == 0 or t == self.T

@@ -14,5 +14,6 @@ LAZY_IMPORTS = {  # module -> the modules of sdsl that it imports inside functio
         "sdsl.tracking.ledger",
         "sdsl.tracking.run_summary",
     ),
+    "sdsl.launch.checkpoints": ("sdsl.config.registry", "sdsl.core.checkpoint"),
     "sdsl.launch.launcher": ("sdsl.experiment", "sdsl.tracking.ledger"),
 }

@@ -13,6 +13,7 @@ from omegaconf.errors import MissingMandatoryValue
 
 from sdsl.config.help import config_folders, refuse_duplicates
 from sdsl.errors import UserError
+from sdsl.launch import checkpoints
 from sdsl.launch.screen import Bar, Quiet
 from sdsl.launch.summary import print_summary
 from sdsl.launch.types import JobReport
@@ -114,8 +115,12 @@ def record(
     entries, scratch = {}, _scratch()  # a folder that cannot be written is known before training
     with ledger.recording(group, keys, tags) as runs:
         screen.stage(group.name, stream.T)
-        trial = experiment.run_on(setup, stream, screen.step)
-        for s, seed in enumerate(stream.seeds):
+        kept = checkpoints.of_job(setup, group.group_key, stream.seeds, screen.line)
+        if kept.seeds != stream.seeds:
+            stream = experiment.cut(setup, stream.table, kept.seeds)
+        trial = experiment.run_on(setup, stream, screen.step, kept.checkpoint)
+        for seed in keys:
+            s = stream.seeds.index(seed)
             results = run_summary.summarise(trial.outcome, trial.probed, s)
             config = config_of(setup, [seed])
             title = f"{group.name} · seed {seed}"
@@ -127,6 +132,8 @@ def record(
                 artifacts.write(folder, R, curves, config, title, where, context)
                 ledger.log(runs[seed], config, results, folder)
             entries[seed] = Entry(seed, runs[seed], results.metrics)
+    if kept.checkpoint:
+        kept.checkpoint.remove()
     return entries
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from sdsl.config.registry import own_modules
 from sdsl.core import state
 from sdsl.errors import UserError
 from sdsl.use.columns import Plan
@@ -24,7 +25,6 @@ from sdsl.use.frames import Frame, read
 from sdsl.use.gold import given_labels, same_file, spelled
 from sdsl.use.history import Record
 from sdsl.use.inputs import Input
-from sdsl.use.method_config import own_modules
 from sdsl.use.saved import plain_model
 
 HIDDEN, STATE, NEXT = ".sdsl", "state.sdsl", "next.json"

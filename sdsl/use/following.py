@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from sdsl.algorithms.trust import Trust
+from sdsl.config.registry import own_modules
 from sdsl.core import state
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Step
@@ -27,7 +28,7 @@ from sdsl.core.room import refuse_large_network
 from sdsl.experiment import one_thread
 from sdsl.use.alarms import FAR, Signs, alarms
 from sdsl.use.history import Record
-from sdsl.use.method_config import method_setup, own_modules
+from sdsl.use.method_config import method_setup
 from sdsl.use.summary import Summary, farness, nearest_pair, valley
 
 log = logging.getLogger(__name__)

@@ -50,12 +50,6 @@ def method_setup(config: Mapping[str, Any]) -> Setup:
     return made
 
 
-def own_modules(config: Mapping[str, Any]) -> list[str]:
-    """Modules outside sdsl that the config's components come from."""
-    names = [str(config[group]["name"]) for group in ("labeler", "replay")]
-    return [name for name in names if "." in name]
-
-
 def written(value: Any) -> str:
     """A value as Hydra's command line reads it."""
     if isinstance(value, str):

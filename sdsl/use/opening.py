@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
+from sdsl.config.registry import own_modules
 from sdsl.core import state
 from sdsl.datasets.files import user_path
 from sdsl.errors import UserError
@@ -16,7 +17,7 @@ from sdsl.use.columns import Plan, prepare
 from sdsl.use.deployment import HIDDEN, STATE, Book, Deployment, book_from_plain
 from sdsl.use.following import Following
 from sdsl.use.gold import Gold, gold, ordered
-from sdsl.use.method_config import method_config, own_modules
+from sdsl.use.method_config import method_config
 from sdsl.use.settings import LabelSettings
 
 
