@@ -19,13 +19,13 @@ from mlflow.exceptions import MlflowException
 from mlflow.models import Model, infer_signature
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
+from sdsl.config.registry import own_modules
 from sdsl.config.schema import Setup
 from sdsl.core.stream import Stream
 from sdsl.errors import UserError
 from sdsl.estimator import StreamClassifier
 from sdsl.tracking.address import store_uri
 from sdsl.tracking.client import PatientClient
-from sdsl.use.method_config import own_modules
 
 NAME, STATE = "model", "state.sdsl"
 EXAMPLE_ROWS = 5
