@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from sdsl.report.aside import archive, context, lines
+from sdsl.report.aside.table import Aside
 from sdsl.report.claims import comparisons, verdicts
 from sdsl.report.output import figures, latex, page, tables
-from sdsl.report.runs.names import METRICS, Setting
+from sdsl.report.output.plotting import save, style
+from sdsl.report.runs.names import LITERAL, METRICS, Setting
 from sdsl.report.runs.results import Results
 
 BySetting = Mapping[Setting, Results]
@@ -16,8 +19,9 @@ BySetting = Mapping[Setting, Results]
 def build(results: Results, out: Path, with_figures: bool = True) -> list[str]:
     """Writes everything into `out`; returns lines for the screen."""
     out.mkdir(parents=True, exist_ok=True)
-    settings = results.by_setting()
+    settings = results.paper_and_own().by_setting()
     made = write_tables(settings, out / "tables")
+    write_asides(results, out / "tables")
     judged = write_verdicts(settings, out)
     write_statistics(settings, out)
     pictures = write_figures(settings, out / "figures") if with_figures else []
@@ -38,6 +42,16 @@ def write_tables(settings: BySetting, folder: Path) -> list[tables.Table]:
             _write(folder / f"{table.name}.md", tables.markdown(table.cells, table.title))
             text = latex.latex(table.cells, table.title, f"tab:{table.name}")
             _write(folder / f"{table.name}.tex", text)
+    return made
+
+
+def write_asides(results: Results, folder: Path) -> list[Aside]:
+    """The tables that are not the paper's: in context, and the archive; CSV and Markdown."""
+    literal = results.of(results.frame.prefix == LITERAL.id)
+    made = [*context.tables(literal), *archive.tables(literal)]
+    for table in made:
+        _write(folder / f"{table.name}.csv", table.csv())
+        _write(folder / f"{table.name}.md", table.markdown())
     return made
 
 
@@ -66,6 +80,11 @@ def write_figures(settings: BySetting, folder: Path) -> list[figures.Picture]:
     pictures = []
     for setting, results in settings.items():
         pictures += figures.write(results, folder, setting)
+        with style():
+            figure = lines.in_context(results)
+        if figure:
+            name = f"in_context{setting.suffix}"
+            pictures.append(figures.Picture(name, lines.CAPTION, save(figure, folder, name)))
     return pictures
 
 

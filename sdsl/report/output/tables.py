@@ -121,12 +121,12 @@ def markdown(table: pd.DataFrame, title: str) -> str:
     parts = [f"# {title}\n", f"{LEGEND}\n"]
     streams = by_dataset(table)
     for block in blocks(table):
-        names = [_escaped(dataset_name(stream)) for stream in block]
+        names = [escaped(dataset_name(stream)) for stream in block]
         lines = [f"| method | {' | '.join(names)} |", "|---" * (len(block) + 1) + "|"]
         for method in table.method.unique():
             row = row_of(table, method)
             shown = [_markdown_cell(row.loc[stream]) for stream in block]
-            lines.append(f"| {_escaped(method_name(method))} | {' | '.join(shown)} |")
+            lines.append(f"| {escaped(method_name(method))} | {' | '.join(shown)} |")
         bounds = [bound_text(streams.static_bound[stream]) for stream in block]
         standings = [streams.standing[stream] or GAP for stream in block]
         lines.append(f"| *static bound* | {' | '.join(bounds)} |")
@@ -160,7 +160,7 @@ def _markdown_cell(cell: pd.Series) -> str:
     return "<br>".join(part for part in (text, paper, swap_count(cell)) if part)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """A name as text, whatever it holds: no new table cell, no tag, no emphasis."""
     for char in "\\`*_|[]":
         text = text.replace(char, f"\\{char}")

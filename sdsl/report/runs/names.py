@@ -38,6 +38,7 @@ TO_THE_LETTER = {
 }
 STATIC_BOUND = "static_bound"  # a measurement of the stream that runs as if it were a method
 READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND)  # these are never marked as best
+ARCHIVE = "archive_"  # what the names of the archive's streams start with
 METRICS = {"acc_final": "Acc_T", "acc_online": "Acc_t"}
 
 

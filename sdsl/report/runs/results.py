@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from sdsl.report.runs.names import DATASETS, LITERAL, SETTINGS, STATIC_BOUND, Setting
+from sdsl.report.runs.names import ARCHIVE, DATASETS, LITERAL, SETTINGS, STATIC_BOUND, Setting
 
 # Columns that name a cell. Runs with equal values here are seeds of one cell of a table.
 CELL = ["variant", "stream", "prefix", "short", "probe"]
@@ -42,6 +42,11 @@ class Results:
 
     def _of_setting(self, setting: Setting) -> "Results":
         return self.of(self.frame.prefix == setting.id)
+
+    def paper_and_own(self) -> "Results":
+        """Without the archive's streams, which have tables of their own, if there are others."""
+        others = ~self.frame.stream.str.startswith(ARCHIVE)
+        return self.of(others) if others.any() else self
 
     def of(self, rows: pd.Series) -> "Results":
         """The runs in the rows of the frame where `rows` is true."""
