@@ -70,7 +70,7 @@ def label(settings: LabelSettings, overrides: Mapping[str, Any]) -> None:
 
 def _look(settings: LabelSettings, deployment: "Deployment", screen: "Screen") -> bool:
     """Label everything that is there now; whether there was anything new."""
-    from sdsl.use.inputs import find
+    from sdsl.datasets.inputs import find
 
     inputs = find(settings.files, deployment.out)
     if settings.watch:  # a file that still grows waits for the next look

@@ -81,7 +81,7 @@ def example(stream: Stream, s: int) -> pd.DataFrame:
 
 
 def _named(X: np.ndarray, stream: Stream) -> pd.DataFrame:
-    return pd.DataFrame(X, columns=[f"x{i}" for i in range(stream.d)])
+    return pd.DataFrame(X, columns=stream.table.features or [f"x{i}" for i in range(stream.d)])
 
 
 def has_model(run_id: str, uri: str | None) -> bool:

@@ -23,7 +23,7 @@ class Cut:
     """How a dataset is cut into segments."""
 
     segment_size: int = number(low=2)
-    test_size: int = number(low=1)  # rows of each segment that only test
+    test_size: int | None = number(low=1)  # rows of each segment that only test; None: a fifth
     gold_per_class: int | None = number(low=1)  # RECORD's count, for stream.gold=record
     calibrated_segments: int | None = number(low=1)  # T, for stream.prefix=calibrated
 
@@ -45,11 +45,13 @@ class Stream:
 
     def __init__(self, table: Table, cut: Cut, config: StreamConfig, seeds: Sequence[int]):
         self.table, self.seeds, self.config = table, tuple(seeds), config
-        size, self.q = cut.segment_size, cut.test_size
+        size, self.q = cut.segment_size, cut.test_size or max(1, cut.segment_size // 5)
         self.n = size - self.q
         self.C, self.d = len(table.classes), table.X.shape[1]
         self._check(cut)
         self.T = self._length(cut)
+        beyond = len(table.y) - size * (self.T + 1)
+        self.left_out = beyond if beyond < size else 0  # rows that do not fill a last segment
         rngs = [np.random.default_rng(derive(seed, "split")) for seed in seeds]
         parts = [[rng.permutation(size) for _ in range(self.T + 1)] for rng in rngs]
         starts = size * np.arange(self.T + 1)[None, :, None]

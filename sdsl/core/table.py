@@ -17,6 +17,8 @@ class Table:
     source: str  # where the rows came from, in words
     standing: str  # original | reconstruction | regenerated | stand-in | own | unknown
     sha256: str  # of the source's uncompressed bytes
+    features: tuple[str, ...] = ()  # names of X's columns, where they have names
+    notes: tuple[str, ...] = ()  # what was done with the columns of a file, a line each
 
     def digest(self) -> str:
         """SHA-256 of the rows as a stream uses them: tells a changed file and a changed order."""

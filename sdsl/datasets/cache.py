@@ -12,11 +12,12 @@ from typing import BinaryIO
 import numpy as np
 import pooch
 
-from sdsl.datasets.parse import Parsed, Reading
+from sdsl.datasets.parse import Parsed
 from sdsl.datasets.unpack import open_regular
 from sdsl.errors import UserError
 
-VERSION = 2  # raise it when reading changes, so that older entries are not used
+VERSION = 3  # raise it when reading changes, so that older entries are not used
+TEXTS = ("classes", "features", "notes")  # of Parsed
 
 
 def folder(setting: str | None, name: str) -> Path:
@@ -33,14 +34,11 @@ def folder(setting: str | None, name: str) -> Path:
     return path
 
 
-def cached_rows(
-    cache: str | None, sha256: str, suffix: str, reading: Reading, make: Callable[[], Parsed]
-) -> Parsed:
+def cached_rows(cache: str | None, sha256: str, how: str, make: Callable[[], Parsed]) -> Parsed:
     """The rows stored for these bytes, or what `make` returns, stored for the next time.
 
-    The file's name holds all that the rows depend on: the bytes, their format and how to read them.
+    The file's name holds all that the rows depend on: the bytes and how they are read.
     """
-    how = f"{suffix}|{reading.label}|{reading.header}"
     key = f"{sha256}-{hashlib.sha256(how.encode()).hexdigest()[:8]}"
     path = folder(cache, "parsed") / f"v{VERSION}-{key}.npz"
     if (stored := _load(path)) is not None:
@@ -54,7 +52,8 @@ def _load(path: Path) -> Parsed | None:
     """None where there is no entry, or where somebody has damaged it."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return Parsed(arrays["X"], arrays["y"], tuple(arrays["classes"].tolist()))
+            texts = (tuple(arrays[name].tolist()) for name in TEXTS)
+            return Parsed(arrays["X"], arrays["y"], *texts)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
@@ -77,10 +76,11 @@ def derived_file(cache: str | None, source: Path, name: str, make: Callable[[Pat
 
 
 def _save(path: Path, parsed: Parsed) -> None:
-    classes = np.array(parsed.classes, dtype=str)
+    arrays: dict[str, np.ndarray] = {"X": parsed.X, "y": parsed.y}
+    arrays |= {name: np.array(getattr(parsed, name), dtype=str) for name in TEXTS}
     # A cache that cannot be written to costs time, not the run.
     with contextlib.suppress(OSError):
-        _write(path, lambda file: np.savez(file, X=parsed.X, y=parsed.y, classes=classes))
+        _write(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
 def _write(path: Path, fill: Callable[[BinaryIO], object]) -> None:

@@ -24,8 +24,24 @@ def blame(text: Text, label: int) -> UserError | None:
     return None
 
 
+def uneven(text: Text) -> UserError | None:
+    """The refusal of the first line that is not `width` fields of text."""
+    try:
+        for _ in _rows(text):
+            pass
+    except UserError as error:
+        return error
+    return None
+
+
 def checked_rows(text: Text, label: int) -> Iterator[tuple[np.ndarray, str]]:
     """Of every row the features [width - 1] and the label; refuses the first bad line."""
+    for line, row in _rows(text):
+        yield _checked(text, label, line, row)
+
+
+def _rows(text: Text) -> Iterator[tuple[int, list[str]]]:
+    """(the line at which it begins, its fields) of every row; refuses one of another width."""
     file = io.BytesIO(text.data)
     file.seek(text.start)
     reader = csv.reader(map(bytes.decode, file), delimiter=text.delimiter)
@@ -44,16 +60,16 @@ def checked_rows(text: Text, label: int) -> Iterator[tuple[np.ndarray, str]]:
                 f'{text.path}, line {line}: cannot be read ({error}). Is a quote (") missing, or '
                 "one too many?"
             ) from None
+        if row and len(row) != text.width:
+            raise UserError(
+                f"{text.path}, line {line}: expected {text.width} columns like the first line, "
+                f"found {len(row)}. Correct that line, or get the file again if it was cut short."
+            )
         if row:
-            yield _checked(text, label, line, row)
+            yield line, row
 
 
 def _checked(text: Text, label: int, line: int, row: list[str]) -> tuple[np.ndarray, str]:
-    if len(row) != text.width:
-        raise UserError(
-            f"{text.path}, line {line}: expected {text.width} columns like the first line, found "
-            f"{len(row)}. Correct that line, or get the file again if it was cut short."
-        )
     features = row[:label] + row[label + 1 :]
     try:
         numbers = np.fromiter(map(float, features), np.float64, len(features))

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from sdsl.core.fields import choice, number
 from sdsl.datasets import spam_corpus
-from sdsl.datasets.cache import derived_file
+from sdsl.datasets.cache import cached_rows, derived_file
 from sdsl.datasets.download import Fingerprint, fetch
-from sdsl.datasets.files import find, read, user_path
+from sdsl.datasets.files import Content, find, read, user_path
+from sdsl.datasets.inputs import find as matching
+from sdsl.datasets.parse import Reading
 from sdsl.datasets.source import STANDINGS, FileSource, Raw, check_standings
 from sdsl.errors import UserError
 
@@ -18,12 +20,38 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Own(FileSource):
-    """The user's own table, at any path, its rows in order of time."""
+    """The user's own table, or a folder or glob of them, its rows in order of time."""
 
     path: str = field(metadata={"asks": "your CSV or Parquet file"})
+    prepare: bool = False  # any kind of column, by columns.py; False: numbers only, one file
+    drop: list[str] = field(default_factory=list)
+    use: list[str] = field(default_factory=list)
+    segment_size: int | None = None  # of the dataset: its first segment is where gold comes from
+
+    def check(self) -> None:
+        if (self.drop or self.use) and not self.prepare:
+            raise UserError("dataset.drop and dataset.use need dataset.prepare=true.")
 
     def load(self, data: "DataConfig") -> Raw:
-        content = read(user_path(self.path))
+        if not self.prepare:
+            return self._numbers(read(user_path(self.path)), data)
+        paths = [found.path for found in matching([self.path])]
+        if not paths:
+            raise UserError(f"dataset.path={self.path}: there is no table in it.")
+        contents = [read(path) for path in paths]
+        if len(contents) == 1 and contents[0].suffix == ".npz":  # arrays have no columns
+            return self._numbers(contents[0], data)
+        from sdsl.datasets import prepared  # scikit-learn and skrub take seconds
+
+        reading = Reading(self.label, self.header)
+        rows = self.segment_size or 0
+        wanted = prepared.Wanted(self.path, reading, self.drop, self.use, rows)
+        sha256 = prepared.sha256(contents)
+        how = f"{[one.suffix for one in contents]}|{wanted.key()}"
+        made = cached_rows(data.cache, sha256, how, lambda: prepared.prepared(contents, wanted))
+        return Raw(made, prepared.described(paths, self.path), "own", sha256)
+
+    def _numbers(self, content: Content, data: "DataConfig") -> Raw:
         return self.raw(content, data, f"file {content.path.name}", "own")
 
 

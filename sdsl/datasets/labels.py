@@ -30,6 +30,18 @@ def problem(label: str) -> str | None:
     return f"expected a class label, found {found}"
 
 
+def given(value: object) -> str | None:
+    """The label in a cell of a table, None where there is none; 1.0 is 1."""
+    if value is None or value != value or str(value) == "<NA>":  # NaN is not itself
+        return None
+    text = str(value).strip()
+    return None if text.lower() in MISSING else _plain(text)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+
+
 def distinct(labels: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
     """The labels that occur, each once, and for every row its place [N] among them."""
     coded = labels if pa.types.is_dictionary(labels.type) else labels.dictionary_encode()
@@ -46,7 +58,7 @@ def encode(labels: pa.ChunkedArray, path: Path) -> tuple[np.ndarray, tuple[str, 
     for i, label in enumerate(seen):
         if wrong := problem(label):
             raise UserError(f"{path}, row {int(np.argmax(place == i)) + 1}: {wrong}.")
-    plain = [re.sub(r"^(-?\d+)\.0+$", r"\1", label.strip()) for label in seen]  # 1.0 is 1
+    plain = [_plain(label.strip()) for label in seen]
     classes = sorted(set(plain), key=_natural)
     number = {name: c for c, name in enumerate(classes)}
     return np.array([number[name] for name in plain], dtype=np.int64)[place], tuple(classes)

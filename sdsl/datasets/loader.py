@@ -31,6 +31,8 @@ def load(section: Mapping[str, Any], data: "DataConfig") -> Table:
         source=raw.source,
         standing=raw.standing,
         sha256=raw.sha256,
+        features=raw.rows.features,
+        notes=raw.rows.notes,
     )
     log.info("data %s: %s, %s, SHA-256 %s", table.name, table.source, table.standing, table.sha256)
     return table

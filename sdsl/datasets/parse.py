@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -23,6 +24,8 @@ class Parsed:
     X: np.ndarray
     y: np.ndarray
     classes: tuple[str, ...]
+    features: tuple[str, ...] = ()  # names of X's columns, where columns were prepared
+    notes: tuple[str, ...] = ()  # what was done with each column of the file
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def parse(content: Content, reading: Reading = Reading()) -> Parsed:  # noqa: B0
 
 def _text(content: Content, reading: Reading) -> Parsed:
     text = open_text(content.path, content.data, reading.label, reading.header)
-    at = _column(content, text.names, text.width, reading.label)
+    at = label_column(content.path, text.names, text.width, reading.label)
     X, labels = read_text(text, at)
     y, classes = encode(labels, content.path)
     if text.doubtful and first_row_is_header(content.path, text.doubtful, at, y, classes):
@@ -67,6 +70,13 @@ def _text(content: Content, reading: Reading) -> Parsed:
 
 
 def _arff(content: Content, reading: Reading) -> Parsed:
+    text = arff_text(content)
+    at = label_column(content.path, text.names, text.width, reading.label)
+    X, labels = read_text(text, at)
+    return Parsed(X, *encode(labels, content.path))
+
+
+def arff_text(content: Content) -> Text:
     """Dense ARFF: the attribute names are the header, the rows after @data plain CSV."""
     data = content.data.replace(b"\r\n", b"\n")
     mark = re.search(rb"(?im)^@data[^\n]*\n", data)
@@ -76,9 +86,7 @@ def _arff(content: Content, reading: Reading) -> Parsed:
         raise UserError(f"{content.path}: expected an ARFF file with @attribute, @data and rows.")
     body = re.sub(rb"(?m)^%[^\n]*", b"", body)
     names = [name.decode(errors="replace").strip("'\"") for name in found]
-    text = Text(content.path, body, 0, ",", len(names), names, head.count(b"\n") + 2)
-    X, labels = read_text(text, _column(content, names, len(names), reading.label))
-    return Parsed(X, *encode(labels, content.path))
+    return Text(content.path, body, 0, ",", len(names), names, head.count(b"\n") + 2)
 
 
 def _npz(content: Content, reading: Reading) -> Parsed:
@@ -88,11 +96,11 @@ def _npz(content: Content, reading: Reading) -> Parsed:
 
 def _parquet(content: Content, reading: Reading) -> Parsed:
     names = parquet_names(content)
-    X, labels = read_parquet(content, _column(content, names, len(names), reading.label))
+    X, labels = read_parquet(content, label_column(content.path, names, len(names), reading.label))
     return Parsed(X, *encode(labels, content.path))
 
 
-def _column(content: Content, names: list[str] | None, width: int, label: str | int) -> int:
+def label_column(path: Path, names: list[str] | None, width: int, label: str | int) -> int:
     """The position of the label's column."""
     if names and str(label) in names:
         return names.index(str(label))
@@ -100,7 +108,7 @@ def _column(content: Content, names: list[str] | None, width: int, label: str | 
         return int(label) % width
     known = f"the header has {', '.join(names[:20])}" if names else "the file has no header"
     raise UserError(
-        f"{content.path}: no label column {label!r} among {width} columns; {known}. Set "
+        f"{path}: no label column {label!r} among {width} columns; {known}. Set "
         "dataset.label to a name in the header, a column number from 0, or -1 for the last."
     )
 

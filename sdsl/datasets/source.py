@@ -78,9 +78,8 @@ class FileSource(Source):
     def raw(self, content: Content, data: "DataConfig", source: str, standing: str) -> Raw:
         """The file parsed, or taken from the cache, and of the expected shape."""
         sha256, reading = content.sha256, Reading(self.label, self.header)
-        rows = cached_rows(
-            data.cache, sha256, content.suffix, reading, lambda: parse(content, reading)
-        )
+        how = f"{content.suffix}|{reading.label}|{reading.header}"
+        rows = cached_rows(data.cache, sha256, how, lambda: parse(content, reading))
         self.expect.check(rows, content.path, self.name)
         return Raw(rows, source, standing, sha256)
 

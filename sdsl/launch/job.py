@@ -73,8 +73,15 @@ def run(setup: "Setup", screen: Quiet, tags: JobTags = ALONE) -> JobReport:
 
     table = experiment.load(setup)
     screen.line(origin(table))
+    for note in table.notes:
+        screen.line(f"  {note}")
     # All that can be refused is refused here, before anything is recorded.
     stream = experiment.cut(setup, table, setup.seeds)
+    if stream.left_out and table.standing == "own":
+        screen.line(
+            f"{stream.left_out} rows at the end are left out: they do not fill a segment of "
+            f"{setup.dataset.segment_size}."
+        )
     group = identity.describe(setup, table)
     screen.stage("opening the MLflow store")
     from sdsl.tracking.ledger import Ledger
@@ -130,6 +137,9 @@ def record(
                 context = None if R_context is None else R_context[s, 1:]
                 curves, where = results.all_curves, origin(stream.table)
                 artifacts.write(folder, R, curves, config, title, where, context)
+                if stream.table.notes:
+                    lines = "\n".join(stream.table.notes)
+                    (folder / "columns.txt").write_text(f"{lines}\n", encoding="utf-8")
                 ledger.log(runs[seed], config, results, folder)
             entries[seed] = Entry(seed, runs[seed], results.metrics)
     if kept.checkpoint:

@@ -18,13 +18,13 @@ import numpy as np
 
 from sdsl.config.registry import own_modules
 from sdsl.core import state
+from sdsl.datasets.columns import Plan
+from sdsl.datasets.frames import Frame, read
+from sdsl.datasets.inputs import Input
 from sdsl.errors import UserError
-from sdsl.use.columns import Plan
 from sdsl.use.following import Following
-from sdsl.use.frames import Frame, read
 from sdsl.use.gold import given_labels, same_file, spelled
 from sdsl.use.history import Record
-from sdsl.use.inputs import Input
 from sdsl.use.saved import plain_model
 
 HIDDEN, STATE, NEXT = ".sdsl", "state.sdsl", "next.json"

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sdsl.datasets.labels import MISSING, is_number
+from sdsl.datasets.frames import Frame, read
+from sdsl.datasets.inputs import find
+from sdsl.datasets.labels import given, is_number
 from sdsl.errors import UserError
-from sdsl.use.frames import Frame, read
-from sdsl.use.inputs import find
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,7 @@ def given_labels(frame: Frame, label: str) -> list[str | None]:
     """The labels that a file carries; None where there is none."""
     if label not in frame.columns:
         return [None] * len(frame)
-    return [_name(value) for value in frame.columns[label]]
-
-
-def _name(value: object) -> str | None:
-    if value is None or value is pd.NA or value != value:  # NaN is not itself
-        return None
-    text = str(value).strip()
-    return None if text.lower() in MISSING else re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+    return [given(value) for value in frame.columns[label]]
 
 
 def ordered(labels: np.ndarray) -> list[str]:

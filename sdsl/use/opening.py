@@ -11,9 +11,9 @@ from filelock import FileLock, Timeout
 
 from sdsl.config.registry import own_modules
 from sdsl.core import state
+from sdsl.datasets.columns import Plan, prepare
 from sdsl.datasets.files import user_path
 from sdsl.errors import UserError
-from sdsl.use.columns import Plan, prepare
 from sdsl.use.deployment import HIDDEN, STATE, Book, Deployment, book_from_plain
 from sdsl.use.following import Following
 from sdsl.use.gold import Gold, gold, ordered

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from sdsl.datasets.inputs import Input
 from sdsl.use.deployment import Deployment, Segment
 from sdsl.use.history import Record
-from sdsl.use.inputs import Input
 
 MOST = 100  # lines of the table; the history is in MLflow
 

@@ -32,6 +32,7 @@ def own(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     def write(content: str | bytes, name: str = "mine.csv", **changes: Any) -> dict[str, Any]:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return dataset("own/csv", path=str(path), **{"segment_size": 4, "test_size": 2, **changes})
+        strict = {"segment_size": 4, "test_size": 2, "prepare": False}
+        return dataset("own/csv", path=str(path), **{**strict, **changes})
 
     return write

@@ -47,7 +47,10 @@ def as_rows(runs: Runs) -> pd.DataFrame:
     frame["short"] = frame.short.replace("None", "")
     frame["probe"] = param("probe.name", "none")
     frame["test_rows"] = param("dataset.test_size", "0")
-    frame["test_rows"] = frame.test_rows.astype(int)
+    # Where no number is set, a fifth of a segment tests.
+    frame["segment"] = param("dataset.segment_size", "0")
+    tested = pd.to_numeric(frame.test_rows, errors="coerce")
+    frame["test_rows"] = tested.fillna(frame.segment.astype(int) // 5).astype(int)
     frame["bounds"] = param("probe.bounds", "")
     frame = frame.rename(columns={f"data_{name}": name for name in SHAPE_COLUMNS})
     metrics = [name for name in frame.select_dtypes("number") if name not in COLUMNS]

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from sdsl.core import state
+from sdsl.datasets.columns import Plan, prepare
 from sdsl.errors import UserError
-from sdsl.use.columns import Plan, prepare
 
 
 @pytest.fixture
@@ -115,6 +115,18 @@ def test_what_does_not_fit_is_one_sentence(gold, change, sentence):
     with pytest.raises(UserError) as error:
         plan.transform(change(gold))
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize("rows", [2, 40, 88, 500])
+@pytest.mark.parametrize("spelling", ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M"])
+def test_times_are_told_from_categories(rows, spelling):
+    """skrub alone takes 88 times of three days for categories."""
+    times = pd.Series(pd.date_range("2024-01-30", periods=rows, freq="37min"))
+    frame = pd.DataFrame({"when": times.dt.strftime(spelling), "x": range(rows), "y": 1})
+    plan = prepare(frame, "y")
+    assert plan.columns[0].kind == "time"
+    X = pd.DataFrame(plan.transform(frame), columns=plan.features)
+    assert X["when_minute"].tolist() == times.dt.minute.tolist()
 
 
 def test_texts_that_are_no_categories_are_refused():

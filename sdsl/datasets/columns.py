@@ -46,11 +46,11 @@ class Column:
             return [self.name]
         return [part for part in self._encoder().all_outputs_ if part.endswith(RECURRING)]
 
-    def numbers(self, cells: pd.Series) -> pd.DataFrame:
+    def numbers(self, cells: pd.Series, before: int = 0) -> pd.DataFrame:
         """Its cells as numbers, missing ones as NaN; a cell of another type is refused."""
         if self.kind == "number":
-            return pd.DataFrame({self.name: _numbers(self.name, cells)})
-        times = _times(self.name, cells, self.time_format).rename(self.name)
+            return pd.DataFrame({self.name: _numbers(self.name, cells, before)})
+        times = _times(self.name, cells, self.time_format, before).rename(self.name)
         return self._encoder().transform(times)[self.parts()].astype(np.float64)
 
     def _encoder(self) -> DatetimeEncoder:
@@ -67,11 +67,16 @@ class Plan:
     features: list[str]  # what is left without the constant ones
     ignored: list[str]  # columns of gold that are not used
     label: str
+    prefix: str = ""  # before the names of the settings drop and use, in messages
 
-    def transform(self, frame: pd.DataFrame) -> np.ndarray:
-        """Features [n, d] float32; one sentence says what does not fit."""
+    def transform(self, frame: pd.DataFrame, before: int = 0) -> np.ndarray:
+        """Features [n, d] float32; one sentence says what does not fit.
+
+        `before` rows of the file came before these.
+        """
         self._check_names(frame)
-        numbers = [c.numbers(_cells(frame, c.name)) for c in self.columns if c.kind != "category"]
+        others = [c for c in self.columns if c.kind != "category"]
+        numbers = [c.numbers(_cells(frame, c.name), before) for c in others]
         parts = []
         if numbers:
             joined = pd.concat(numbers, axis=1)[list(self.medians)]
@@ -86,7 +91,9 @@ class Plan:
             X = X.astype(np.float32)
         if not np.isfinite(X).all():
             row, at = np.argwhere(~np.isfinite(X))[0]
-            raise UserError(f"row {row + 1}, column {self.features[at]}: too large a number.")
+            raise UserError(
+                f"row {before + row + 1}, column {self.features[at]}: too large a number."
+            )
         return X
 
     def _one_hot(self, column: Column, cells: pd.Series) -> pd.DataFrame:
@@ -96,7 +103,8 @@ class Plan:
             raise UserError(
                 f"column {column.name}: the category {unseen[0]!r} was not in gold"
                 + (f" (and {len(unseen) - 1} more)" if len(unseen) > 1 else "")
-                + f". Leave it out with drop=[{column.name}], or give gold rows that have it."
+                + f". Leave it out with {self.prefix}drop=[{column.name}], or give gold rows that "
+                "have it."
             )
         known = pd.DataFrame({column.name: column.categories})
         imputer = SimpleImputer(strategy="constant", fill_value=column.fill, missing_values=None)
@@ -113,7 +121,9 @@ class Plan:
                 raise UserError(f"column {name} is missing. {suggest(name, there)}")
         for name in frame.columns:
             if name not in needed and name not in self.ignored and name != self.label:
-                raise UserError(f"column {name} was not in gold; drop=[{name}] leaves it out.")
+                raise UserError(
+                    f"column {name} was not in gold; {self.prefix}drop=[{name}] leaves it out."
+                )
 
     def told(self) -> list[str]:
         """What is done with the columns, one line each."""
@@ -142,7 +152,11 @@ class Plan:
 
 
 def prepare(
-    gold: pd.DataFrame, label: str, drop: Sequence[str] = (), use: Sequence[str] = ()
+    gold: pd.DataFrame,
+    label: str,
+    drop: Sequence[str] = (),
+    use: Sequence[str] = (),
+    prefix: str = "",
 ) -> Plan:
     """What gold says about every column but the label's."""
     names = [name for name in gold.columns if name != label]
@@ -151,7 +165,7 @@ def prepare(
             raise UserError(f"There is no column '{name}' to use or drop. {suggest(name, names)}")
     used = [name for name in (use or names) if name not in drop]
     ignored = [name for name in (*names, *drop) if name not in used]
-    columns = [_learn(name, _cells(gold, name)) for name in used]
+    columns = [_learn(name, _cells(gold, name), prefix) for name in used]
     numeric = [c.numbers(_cells(gold, c.name)) for c in columns if c.kind != "category"]
     medians: dict[str, float] = {}
     if numeric:
@@ -160,8 +174,10 @@ def prepare(
         medians = dict(zip(joined.columns, map(float, fitted.statistics_), strict=True))
     features = [*medians, *(part for c in columns if c.categories for part in c.parts())]
     if not features:
-        raise UserError("There is no column left to learn from; see drop= and use=.")
-    plan = Plan(columns, medians, features, list(dict.fromkeys(ignored)), label)
+        raise UserError(
+            f"There is no column left to learn from; see {prefix}drop= and {prefix}use="
+        )
+    plan = Plan(columns, medians, features, list(dict.fromkeys(ignored)), label, prefix)
     X = plan.transform(gold)
     varying = X.min(0) < X.max(0)
     if not varying.any():
@@ -171,7 +187,7 @@ def prepare(
     return plan
 
 
-def _learn(name: str, cells: pd.Series) -> Column:
+def _learn(name: str, cells: pd.Series, prefix: str) -> Column:
     known = cells.dropna()
     missing = len(cells) - len(known)
     if pd.api.types.is_datetime64_any_dtype(cells):
@@ -180,18 +196,20 @@ def _learn(name: str, cells: pd.Series) -> Column:
     if as_numbers.notna().all():
         return Column(name, "number", missing)
     text = _text(name, known)
-    try:
-        reader = ToDatetime()
-        times = reader.fit_transform(text.rename(name).reset_index(drop=True))
+    # ISO first: skrub's guess fails where a sample does not tell days from months.
+    for time_format in ("ISO8601", None):
+        reader = ToDatetime(format=time_format)
+        try:
+            times = reader.fit_transform(text.rename(name).reset_index(drop=True))
+        except (ValueError, AttributeError):  # skrub: no time; several time zones
+            continue
         if times.notna().all():
             return Column(name, "time", missing, [], "", reader.format_, _example(times))
-    except ValueError:  # skrub: no time
-        pass
     categories = sorted(set(text))
     if len(categories) > MOST_CATEGORIES:
         raise UserError(
             f"column {name}: {len(categories)} different texts in {len(known)} gold rows are no "
-            f"categories. Leave it out with drop=[{name}]."
+            f"categories. Leave it out with {prefix}drop=[{name}]."
         )
     return Column(name, "category", missing, categories, str(text.mode().iloc[0]))
 
@@ -208,7 +226,7 @@ def _cells(frame: pd.DataFrame, name: str) -> pd.Series:
     return cells
 
 
-def _numbers(name: str, cells: pd.Series) -> pd.Series:
+def _numbers(name: str, cells: pd.Series, before: int) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(cells):
         raise UserError(f"column {name}: a number in gold, a time here.")
     found = pd.to_numeric(cells, errors="coerce").astype(np.float64)
@@ -216,19 +234,21 @@ def _numbers(name: str, cells: pd.Series) -> pd.Series:
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise UserError(
-            f"column {name}, row {row + 1}: a number in gold, {str(cells[row])[:40]!r} here."
+            f"column {name}, row {before + row + 1}: a number in gold, "
+            f"{str(cells[row])[:40]!r} here."
         )
     return found.replace([np.inf, -np.inf], np.nan)
 
 
-def _times(name: str, cells: pd.Series, time_format: str | None) -> pd.Series:
+def _times(name: str, cells: pd.Series, time_format: str | None, before: int = 0) -> pd.Series:
     if not pd.api.types.is_datetime64_any_dtype(cells):
         found = pd.to_datetime(cells, format=time_format or "ISO8601", errors="coerce")
         wrong = found.isna() & cells.notna()
         if wrong.any():
             row = int(wrong.to_numpy().argmax())
             raise UserError(
-                f"column {name}, row {row + 1}: a time in gold, {str(cells[row])[:40]!r} here."
+                f"column {name}, row {before + row + 1}: a time in gold, "
+                f"{str(cells[row])[:40]!r} here."
             )
         cells = found
     return cells.dt.tz_localize(None) if cells.dt.tz is not None else cells

@@ -5,7 +5,7 @@ The cells of a text file stay text, so that what is written back is what was the
 
 import gzip
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,11 +13,12 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from sdsl.datasets import files
-from sdsl.datasets.delimited import open_text
+from sdsl.datasets.checked_rows import uneven
+from sdsl.datasets.delimited import Text, open_text
+from sdsl.datasets.files import Content
+from sdsl.datasets.inputs import ENDINGS, is_readable
+from sdsl.datasets.parse import arff_text
 from sdsl.errors import UserError
-
-TEXT = (".csv", ".txt")
-ENDINGS = tuple(f"{kind}{packed}" for kind in (*TEXT, ".parquet") for packed in ("", ".gz"))
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,15 @@ class Frame:
     suffix: str  # .csv, .txt or .parquet
     delimiter: str = ","
     header: bool = True
+    doubtful: list[str] | None = None  # the first line, if it may turn out to name the columns
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    def without_first_row(self) -> "Frame":
+        """The same, its doubtful first line taken as the names of the columns."""
+        columns = self.columns.iloc[1:].set_axis(self.doubtful, axis=1).reset_index(drop=True)
+        return replace(self, columns=columns, header=True, doubtful=None)
 
     def data(self, columns: pd.DataFrame) -> bytes:
         """Columns as a file of this kind."""
@@ -44,21 +51,25 @@ class Frame:
         return gzip.compress(buffer.getvalue(), mtime=0) if packed else buffer.getvalue()
 
 
-def is_readable(path: Path) -> bool:
-    """Whether the file's name ends as a table's does."""
-    return path.name.lower().endswith(ENDINGS)
-
-
 def read(path: Path, label: str) -> Frame:
     """The file's columns; a UserError says why it cannot be read."""
     if not is_readable(path):
         raise UserError(f"{path}: unknown ending; expected {', '.join(ENDINGS)}.")
-    content = files.read(path)
+    return framed(files.read(path), label)
+
+
+def framed(content: Content, label: str | int, header: bool | None = None) -> Frame:
+    """The columns of a file's bytes; label and header as in header.py."""
+    path = content.path
     try:
         if content.suffix == ".parquet":
             frame = Frame(path, pd.read_parquet(io.BytesIO(content.data)), ".parquet")
+        elif content.suffix == ".arff":
+            frame = _text(arff_text(content), ".arff")
+        elif content.suffix in (".csv", ".txt", ".dat"):
+            frame = _text(open_text(path, content.data, label, header), content.suffix)
         else:
-            frame = _text(path, content.data, content.suffix, label)
+            raise UserError(f"{path}: unknown ending {content.suffix!r}; expected a table.")
     except UserError:
         raise
     except Exception as error:  # what pandas and Arrow say of damaged bytes
@@ -71,18 +82,22 @@ def read(path: Path, label: str) -> Frame:
     return frame
 
 
-def _text(path: Path, data: bytes, suffix: str, label: str) -> Frame:
-    text = open_text(path, data, label)
+def _text(text: Text, suffix: str) -> Frame:
     names = text.names or [str(i) for i in range(text.width)]
-    rows = arrow_csv.read_csv(  # refuses a row that is too short or too long
-        io.BytesIO(text.data[text.start :]),
-        read_options=arrow_csv.ReadOptions(column_names=names),
-        parse_options=arrow_csv.ParseOptions(delimiter=text.delimiter, newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=[],
-            strings_can_be_null=False,
-        ),
-    )
-    columns = rows.to_pandas()
-    return Frame(path, columns, suffix, text.delimiter, text.names is not None)
+    try:
+        rows = arrow_csv.read_csv(  # refuses a row that is too short or too long
+            io.BytesIO(text.data[text.start :]),
+            read_options=arrow_csv.ReadOptions(column_names=names),
+            parse_options=arrow_csv.ParseOptions(delimiter=text.delimiter, newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[],
+                strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        if (wrong := uneven(text)) is not None:
+            raise wrong from None
+        raise
+    header = text.names is not None
+    return Frame(text.path, rows.to_pandas(), suffix, text.delimiter, header, text.doubtful)

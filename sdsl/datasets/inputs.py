@@ -1,4 +1,4 @@
-"""Finds the files to label: from paths, folders and globs, in order of name."""
+"""Finds the tables that paths, folders and globs name, in order of name."""
 
 import glob
 from collections.abc import Sequence
@@ -7,7 +7,10 @@ from pathlib import Path
 
 from sdsl.datasets.files import user_path
 from sdsl.errors import UserError
-from sdsl.use.frames import is_readable
+
+TEXT = (".csv", ".txt")
+# What a folder is searched for, and what can be written back with labels.
+ENDINGS = tuple(f"{kind}{packed}" for kind in (*TEXT, ".parquet") for packed in ("", ".gz"))
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ def _expand(pattern: str) -> list[tuple[Path, Path]]:
     root = Path(*parts[:fixed]) if fixed else Path()
     matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
     return [(m, root) for m in matches if m.is_file() and _is_table(m.relative_to(root))]
+
+
+def is_readable(path: Path) -> bool:
+    """Whether the file's name ends as a table's does."""
+    return path.name.lower().endswith(ENDINGS)
 
 
 def _is_table(name: Path) -> bool:
