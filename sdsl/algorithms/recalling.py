@@ -16,6 +16,7 @@ from sdsl.algorithms.past import Past
 from sdsl.algorithms.present import Present, by_class
 from sdsl.algorithms.recall import overall
 from sdsl.algorithms.whitening import Whitening
+from sdsl.core.finite import scored
 from sdsl.core.learner import Learner
 from sdsl.core.network import forward
 
@@ -35,7 +36,7 @@ class Recalling:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Scaled rows x [S, n, d] to labels [S, n]."""
-        return self.probabilities(x).argmax(2)
+        return scored(self.probabilities(x), "the mixture's probabilities").argmax(2)
 
     @torch.no_grad()
     def probabilities(self, x: Tensor) -> Tensor:

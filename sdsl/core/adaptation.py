@@ -9,13 +9,15 @@ running   refitted on X_t and the lookback at each step, the network staying the
 per_step  refitted without that, as RECORD does: what the network had learnt shifts under it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
 from sdsl.core.clock import Clock
 from sdsl.core.contract import Method, Pseudo, Step
+from sdsl.core.finite import NotFinite, all_finite, broken
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 from sdsl.core.scaler import Scaler
@@ -41,8 +43,10 @@ class Adaptation:
         none = self.scaling == "none"
         self.scaler = Scaler.identity(gold.X) if none else first_scaler(gold, X)
         self.first = self.scaler
-        with self.clock("train"):
+        self.given = 0.0
+        with self.clock("train"), self.watched("pretraining"):
             self.gold = self.scaler.rows(gold)
+            self.given = largest(self.gold.X)
             self.learner.fit(method.pretrain, [self.gold], self.draws)
             if method.labeler.privileged:
                 method.labeler.foresee((self.scaler(X), y) for X, y in foreseen)
@@ -67,13 +71,30 @@ class Adaptation:
             self.scaler,
             self.first,
         )
-        with self.clock("label"):
+        self.given = largest(step.X)
+        with self.clock("label"), self.watched("labeler"):
             pseudo = labeler.label(step, self.learner)
-        with self.clock("train"):
+        with self.clock("train"), self.watched("replay"):
             replayed = replay.replay(step, pseudo, self.learner) or {}
             self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
         held = numbers_held((pseudo.log, replayed), self.lookback, self.learner)
         return pseudo, pseudo.log | replayed | held
+
+    @contextmanager
+    def watched(self, part: str) -> Iterator[None]:
+        """Numbers that are no longer finite end the run, with a sentence that names the part."""
+        why = "the network's parameters are no longer finite numbers"
+        try:
+            yield
+        except (NotFinite, ValueError, RuntimeError) as error:  # a decomposition of NaN, say
+            found = isinstance(error, NotFinite)
+            if not found and all_finite(self.learner.theta):
+                raise
+            cause = str(error) if found else why
+            raise broken(self.t, part, cause, self.scaling, self.given) from error
+        # A network that another classifier stands in for decides nothing.
+        if self.learner.classifier is None and not all_finite(self.learner.theta):
+            raise broken(self.t, part, why, self.scaling, self.given)
 
     def _rescale(self, X: Tensor) -> None:
         """A scaler of X_t and the rows in store (at first of D), fitted anew."""
@@ -84,6 +105,10 @@ class Adaptation:
         if self.scaling == "running":
             self.learner.rescale(before, self.scaler)
         self.gold, self.lookback = self.scaler.rows(self.raw_gold), self.scaler.rows(raw)
+
+
+def largest(X: Tensor) -> float:
+    return float(X.abs().amax()) if X.numel() else 0.0
 
 
 def numbers_held(

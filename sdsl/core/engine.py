@@ -51,7 +51,7 @@ def run(
         adapting = Adaptation(method, learner, stream.gold(), stream.config.scaler, stream.seeds)
         every = range(1, stream.T + 1)
         adapting.begin(stream.segment(1), ((stream.segment(t), stream.truth(t)) for t in every))
-        with adapting.clock("eval"):
+        with adapting.clock("eval"), adapting.watched("prediction"):
             tester.fill(0, learner, adapting.scaler)
     learner, clock = adapting.learner, adapting.clock
 
@@ -61,7 +61,7 @@ def run(
     for t in range(adapting.t + 1, stream.T + 1):
         truth = stream.truth(t)
         pseudo, logged = adapting.step(stream.segment(t), truth)
-        with clock("eval"):
+        with clock("eval"), adapting.watched("prediction"):
             tester.fill(t, learner, adapting.scaler)
             log.write(t, logged)
             if pseudo.y is not None:

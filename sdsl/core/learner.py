@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdsl.core.finite import scored
 from sdsl.core.network import (
     Theta,
     backward,
@@ -79,7 +80,7 @@ class Learner:
     def predict(self, x: Tensor) -> Tensor:
         if self.classifier is not None:
             return self.classifier(x)
-        return forward(x, self.theta)[1].argmax(2)
+        return scored(forward(x, self.theta)[1], "the network's outputs").argmax(2)
 
     @torch.no_grad()
     def fit(

@@ -1,4 +1,8 @@
-"""Standardisation, one scale per replica: (x - mean) / sd."""
+"""Standardisation, one scale per replica: z = (x - mean) / sd, and z = 0 where |z| > HUGE.
+
+One corrupt value must not take a model with it: a value that is farther than HUGE deviations counts
+as missing, and one that is out of all proportion to its feature does not set the scale.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +12,9 @@ from torch import Tensor
 
 from sdsl.core.replica import Rows
 
+HUGE = 1e4  # deviations
+RANGE = 1e6  # times the deviation of the other rows; a feature that spans less has no such value
+
 
 @dataclass(frozen=True)
 class Scaler:
@@ -15,12 +22,13 @@ class Scaler:
 
     mean: Tensor  # [S, 1, d]
     scale: Tensor  # [S, 1, d]
+    huge: float = HUGE
 
     @classmethod
     def fit(cls, *parts: Sequence[Tensor] | Tensor) -> "Scaler":
         """From row sets, each [n, d] per replica."""
         # One replica at a time: how a reduction over rows is split must not depend on S.
-        fitted = [torch.cat([p[s] for p in parts]).double() for s in range(len(parts[0]))]
+        fitted = [calm(torch.cat([p[s] for p in parts]).double()) for s in range(len(parts[0]))]
         mean = torch.stack([x.mean(0, keepdim=True) for x in fitted])
         scale = torch.stack([x.std(0, correction=0, keepdim=True) for x in fitted])
         # A feature that is constant up to rounding carries no scale of its own.
@@ -30,13 +38,29 @@ class Scaler:
     @classmethod
     def identity(cls, X: Tensor) -> "Scaler":
         shape = (len(X), 1, X.shape[2])
-        return cls(torch.zeros(shape), torch.ones(shape))
+        return cls(torch.zeros(shape), torch.ones(shape), float("inf"))
 
     def __call__(self, X: Tensor) -> Tensor:
-        return (X - self.mean) / self.scale
+        z = (X - self.mean) / self.scale
+        if z.numel() and bool(z.abs().amax() > self.huge):
+            z = z.masked_fill(z.abs() > self.huge, 0)
+        return z
 
     def rows(self, rows: Rows) -> Rows:
         return Rows(self(rows.X), rows.y, rows.count)
 
     def undo(self, X: Tensor) -> Tensor:
         return X * self.scale + self.mean
+
+
+def calm(X: Tensor) -> Tensor:
+    """Rows [n, d] with the median in the place of values that are out of all proportion.
+
+    Such a value lies more than RANGE times as far from the median as 99 of 100 rows do.
+    """
+    if not len(X) or bool((X.amax(0) - X.amin(0)).amax() <= RANGE):
+        return X
+    centre = X.median(0).values
+    far = (X - centre).abs()
+    usual = far.sort(0).values[max(0, len(X) - 2 - len(X) // 100)]  # of all but 1 % and one
+    return torch.where(far > RANGE * usual.clamp(min=1), centre, X)

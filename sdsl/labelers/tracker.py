@@ -18,6 +18,7 @@ from sdsl.algorithms.mixture import Mixture, Priors, by_class, fit, log_joint, r
 from sdsl.algorithms.tracked import Tracked
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.fields import number, setting
+from sdsl.core.finite import scored
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 from sdsl.core.training import Training
@@ -92,6 +93,7 @@ class Tracker(Labeler):
         best = int(score.argmax())
         mine = bank.mix.pick(best)
         posterior = by_class(log_joint(mine, X), mine.owner, C)[0].softmax(1)  # [n, C]
+        scored(posterior, "the tracked mixture's probabilities")
         y = posterior.argmax(1)
         if not self.held[s] and p > self.back and returns(f.argmax(1), y, C):
             self.held[s] = True

@@ -18,6 +18,7 @@ import numpy as np
 
 from sdsl.config.registry import own_modules
 from sdsl.core import state
+from sdsl.core.finite import NotFinite
 from sdsl.datasets.columns import Plan
 from sdsl.datasets.frames import Frame, read
 from sdsl.datasets.inputs import Input
@@ -116,7 +117,30 @@ class Deployment:
         """Label all that is new, segment by segment; each is safe on disk when it is yielded."""
         by_name = {found.name: found for found in inputs}
         for pieces in self._planned(by_name, segment_size, on_aside):
-            yield self._label(pieces)
+            try:
+                done = self._label(pieces)
+            except NotFinite as error:
+                self._refuse(pieces, by_name, str(error), on_aside)
+            else:
+                yield done
+
+    def _refuse(
+        self,
+        pieces: list[Piece],
+        by_name: dict[str, Input],
+        why: str,
+        on_aside: Callable[[str, str], None],
+    ) -> None:
+        """Sets files aside that the model cannot follow; parts of files stop the command."""
+        names = ", ".join(piece.name for piece in pieces)
+        whole = [p.stop - self._begun(by_name[p.name]) == p.rows for p in pieces]
+        ends = [p.stop == len(self.opened[p.name].frame) for p in pieces]
+        if not all(whole) or not all(ends):
+            raise UserError(f"{names}: {why} Mend or remove these files; what is done stays done.")
+        (self.out / HIDDEN / NEXT).unlink(missing_ok=True)
+        for piece in pieces:
+            self._set_aside(by_name[piece.name], why)
+            on_aside(piece.name, why)
 
     def _planned(
         self,

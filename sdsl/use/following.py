@@ -21,6 +21,7 @@ from sdsl.core import state
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Step
 from sdsl.core.evaluation import CHUNK
+from sdsl.core.finite import NotFinite
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
 from sdsl.core.replica import Rows
@@ -66,7 +67,21 @@ class Following:
         return self.adapting.t
 
     def step(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(labels [n], confidence [n]) of a new segment [n, d] float32; the model is updated."""
+        """(labels [n], confidence [n]) of a new segment [n, d] float32; the model is updated.
+
+        A segment that would leave it with NaN is refused, and the model stays as it was.
+        """
+        modules = own_modules(self.config)
+        before = state.dump(self.adapting, modules)
+        try:
+            return self._step(X)
+        except NotFinite as error:
+            self.adapting = state.restore(*before, modules)
+            raise NotFinite(
+                f"The model cannot follow this segment of {len(X)} rows and stays as it was. {error}"
+            ) from None
+
+    def _step(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         start = time.perf_counter()
         if not len(X):
             self._note_empty()
@@ -76,9 +91,12 @@ class Following:
                 self.adapting.begin(rows(X))
                 self.preview = None
             pseudo, logged = self.adapting.step(rows(X))
-            y = self._labels(X) if pseudo.y is None else pseudo.y[0].numpy()
-            far = farness(X, self.gold, self.last)
-            p = flattened(self._model_probabilities(X), far)
+            with self.adapting.watched("prediction"):
+                y = self._labels(X) if pseudo.y is None else pseudo.y[0].numpy()
+                far = farness(X, self.gold, self.last)
+                p = flattened(self._model_probabilities(X), far)
+                if not np.isfinite(p).all():
+                    raise NotFinite("the model's probabilities are no numbers (NaN)")
             trust = self._trust(X, pseudo.rows)
         confidence = p[np.arange(len(y)), y]
         record = Record(

@@ -291,3 +291,16 @@ def test_the_state_can_be_read_without_running_anything(days):
     data = (days / "done" / ".sdsl" / "state.sdsl").read_bytes()
     length = int.from_bytes(data[:8], "little")
     assert json.loads(data[8 : 8 + length])["__metadata__"]["format"] == "sdsl state"
+
+
+def test_a_file_that_the_model_cannot_follow_is_set_aside(days, capsys):
+    good = pd.read_csv("in/day2.csv")
+    good.assign(a=good.a * 1e30).to_csv("in/day2.csv", index=False)
+    assert call("stream.scaler=none") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "cannot follow this segment of 60 rows and stays as it was" in said
+    assert labels(count=4).confidence.notna().all()  # the other four are labelled
+    assert call("stream.scaler=none") == 0 and "day2.csv" not in os.listdir("done")
+    good.to_csv("in/day2.csv", index=False)  # mended: it is new again
+    assert call("stream.scaler=none") == 0
+    labels(count=5)
