@@ -78,7 +78,8 @@ class Following:
         except NotFinite as error:
             self.adapting = state.restore(*before, modules)
             raise NotFinite(
-                f"The model cannot follow this segment of {len(X)} rows and stays as it was. {error}"
+                f"The model cannot follow this segment of {len(X)} rows and stays as it was. "
+                f"{error}"
             ) from None
 
     def _step(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -64,10 +64,8 @@ def test_a_run_that_diverges_ends_with_a_sentence(method, words, scale, says):
 
 
 def test_the_part_and_the_step_are_named():
-    with pytest.raises(
-        NotFinite, match=r"At step 1, in the replay, .* learning rate of the replay"
-    ):
-        brief("gst", DATA, "replay.fit.lr=1e30")
+    with pytest.raises(NotFinite, match=r"At step 1, in the replay, .* rate of the replay"):
+        brief("pl_conf", DATA, "replay.fit.lr=1e30")
     with pytest.raises(NotFinite, match=r"At step 1, in the labeler, "):
         brief("ours", DATA, "labeler.fit.lr=1e30")
 
