@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.checkpoint import Held, NoCheckpoint
+from sdsl.core.confusion import balanced_accuracy, counted
 from sdsl.core.contract import Method
 from sdsl.core.evaluation import EvalConfig, Tester
 from sdsl.core.learner import Learner
@@ -30,6 +31,8 @@ class Outcome:
     seconds: dict[str, float]
     learner: Learner
     scaler: Scaler
+    confusion: np.ndarray  # [S, T, C, C]: counts on Q_t after step t, see core/confusion
+    final_confusion: np.ndarray  # [S, T, C, C]: on every Q_j after step T
     R_context: np.ndarray | None = None  # the same in context, where asked for and offered
 
 
@@ -65,12 +68,16 @@ def run(
             tester.fill(t, learner, adapting.scaler)
             log.write(t, logged)
             if pseudo.y is not None:
-                log.score(t, "pseudo_label", pseudo.y, truth, stream.C)
-            log.score(t, "test", *tester.diagonal(t, learner, adapting.scaler), stream.C)
+                labelled = counted(pseudo.y, truth, stream.C)
+                log.score(t, "pseudo_label", labelled)
+                balanced = torch.from_numpy(balanced_accuracy(labelled.numpy()))
+                log.write(t, {"pseudo_label_balanced_acc": balanced})
+            log.score(t, "test", tester.diagonal[:, t - 1])
         on_step(t, tester.online(t))
         checkpoint.keep(t, between_steps)
     left = log.curves, clock.seconds, learner, adapting.scaler
-    return Outcome(tester.R, *left, tester.R_context)
+    confusion = tester.diagonal.numpy(), tester.counts.numpy()
+    return Outcome(tester.R, *left, *confusion, tester.R_context)
 
 
 class Log:
@@ -83,8 +90,9 @@ class Log:
         for name, value in values.items():
             self.curves[name][:, t - 1] = torch.as_tensor(value).detach().double().numpy()
 
-    def score(self, t: int, name: str, y: Tensor, truth: Tensor, C: int) -> None:
+    def score(self, t: int, name: str, counts: Tensor) -> None:
         """Accuracy, and accuracy under the best renaming of the classes: a swap shows as a gap."""
-        self.write(t, {f"{name}_acc": (y == truth).double().mean(1)})
-        for s, (a, b) in enumerate(zip(y.numpy(), truth.numpy(), strict=True)):
-            self.curves[f"{name}_acc_relabelled"][s, t - 1] = best_relabelling(a, b, C)[0]
+        K = counts.numpy()  # [S, C, C]
+        right = np.trace(K, axis1=1, axis2=2)
+        self.curves[f"{name}_acc"][:, t - 1] = right / np.maximum(1, K.sum((1, 2)))
+        self.curves[f"{name}_acc_relabelled"][:, t - 1] = [best_relabelling(k)[0] for k in K]

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sdsl.core.confusion import counted
 from sdsl.core.fields import number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.network import Theta
@@ -23,7 +24,7 @@ CHUNK = (
 )
 
 
-HELD = ("R", "R_context", "last")  # of a Tester, in a checkpoint
+HELD = ("R", "R_context", "counts", "diagonal", "last")  # of a Tester, in a checkpoint
 
 
 @dataclass
@@ -52,6 +53,7 @@ class Evaluated:
     classifier: Callable[[Tensor], Tensor] | None
     scaler: Scaler
     t: int
+    counts: Tensor  # of that row, see Tester.counts
 
     def same(self, learner: Learner, scaler: Scaler) -> bool:
         if self.scaler is not scaler or self.classifier is not learner.classifier:
@@ -67,6 +69,9 @@ class Tester:
         self.config, self.T = config, stream.T
         self.R = np.full((len(self.X), stream.T + 1, stream.T), np.nan)
         self.R_context: np.ndarray | None = None
+        # Confusion counts of the newest row of R [S, T, C, C]; 0 where a cell was left out.
+        self.counts = torch.zeros(*self.y.shape[:2], stream.C, stream.C, dtype=torch.int64)
+        self.diagonal = torch.zeros_like(self.counts)  # those on Q_t after step t, at t - 1
         wide = np.linspace(0, self.T - 1, min(config.columns or self.T, self.T)).round().astype(int)
         self.columns = np.unique(wide)
         self.last: Evaluated | None = None
@@ -83,34 +88,36 @@ class Tester:
         full = t % self.config.every == 0 or t == self.T
         near = [j for j in (t - 1, t) if 0 <= j < self.T]  # R[t, t] and R[t, t+1]
         columns = np.union1d(self.columns, near).astype(int) if full else np.array(near, int)
+        self.counts = torch.zeros_like(self.counts)
         if self.last and self.last.same(learner, scaler):  # a model that did not move keeps its row
+            self.counts = self.last.counts.clone()
             known = self.R[:, self.last.t]
             columns = columns[np.isnan(known[0, columns])]
             self.R[:, t] = known
             if self.R_context is not None:
                 self.R_context[:, t] = self.R_context[:, self.last.t]
         if len(columns):
-            self.R[:, t, columns] = self.accuracy(columns, learner, scaler)
+            index = torch.as_tensor(columns)
+            self.counts[:, index] = self.confusion(index, learner, scaler)
+            right = self.counts[:, index].diagonal(dim1=2, dim2=3).sum(2)  # exact
+            self.R[:, t, columns] = right.double().div(self.y.shape[2]).numpy()
             if self.config.context and isinstance(learner.classifier, InContext):
                 if self.R_context is None:
                     self.R_context = np.full_like(self.R, np.nan)
-                right = self.accuracy_in_context(columns, learner.classifier, scaler)
-                self.R_context[:, t, columns] = right
+                in_context = self.accuracy_in_context(columns, learner.classifier, scaler)
+                self.R_context[:, t, columns] = in_context
+        if t:
+            self.diagonal[:, t - 1] = self.counts[:, t - 1]
         if full:
-            self.last = Evaluated(learner.copy(), learner.classifier, scaler, t)
+            self.last = Evaluated(learner.copy(), learner.classifier, scaler, t, self.counts)
 
-    def accuracy(self, columns: np.ndarray, learner: Learner, scaler: Scaler) -> np.ndarray:
-        """[S, len(columns)]"""
-        index = torch.as_tensor(columns)
+    def confusion(self, columns: Tensor, learner: Learner, scaler: Scaler) -> Tensor:
+        """[S, len(columns), C, C]"""
         whole = len(columns) == self.T
-        X = (self.X if whole else self.X[:, index]).flatten(1, 2)
-        y = (self.y if whole else self.y[:, index]).flatten(1, 2)
-        hit = [
-            learner.predict(scaler(x)) == y_
-            for x, y_ in zip(X.split(CHUNK, 1), y.split(CHUNK, 1), strict=True)
-        ]
-        right = torch.cat(hit, 1).view(len(X), len(columns), -1).sum(2)  # counts, exact
-        return right.double().div(self.y.shape[2]).numpy()
+        X = (self.X if whole else self.X[:, columns]).flatten(1, 2)
+        y = self.y if whole else self.y[:, columns]
+        said = torch.cat([learner.predict(scaler(x)) for x in X.split(CHUNK, 1)], 1)
+        return counted(said.view_as(y), y, self.counts.shape[2])
 
     def accuracy_in_context(
         self, columns: np.ndarray, classifier: InContext, scaler: Scaler
@@ -120,10 +127,6 @@ class Tester:
         X, y = self.X[:, index], self.y[:, index]
         said = classifier.context(scaler(X.flatten(1, 2)).view_as(X))
         return (said == y).sum(2).double().div(y.shape[2]).numpy()
-
-    def diagonal(self, t: int, learner: Learner, scaler: Scaler) -> tuple[Tensor, Tensor]:
-        """(predictions, truth) on Q_t, [S, q] each."""
-        return learner.predict(scaler(self.X[:, t - 1])), self.y[:, t - 1]
 
     def online(self, t: int) -> float:
         """Acc_t so far, mean over the replicas."""

@@ -89,13 +89,14 @@ def curves(R: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def best_relabelling(y: np.ndarray, truth: np.ndarray, classes: int) -> tuple[float, bool]:
-    """(accuracy under the best renaming of the predicted classes, whether it renames any)."""
-    confusion = np.zeros((classes, classes))
-    np.add.at(confusion, (y, truth), 1)
-    rows, columns = linear_sum_assignment(-confusion)
-    best, plain = confusion[rows, columns].sum(), np.trace(confusion)
-    return best / max(1, len(y)), bool(best > plain)
+def best_relabelling(K: np.ndarray) -> tuple[float, bool]:
+    """(accuracy under the best renaming of the predicted classes, whether it renames any).
+
+    K [C, C]: confusion counts, see core/confusion.py.
+    """
+    rows, columns = linear_sum_assignment(-K)
+    best, plain = K[rows, columns].sum(), np.trace(K)
+    return best / max(1, K.sum()), bool(best > plain)
 
 
 def lasting_swap(accuracy: np.ndarray, relabelled: np.ndarray, gap: float = 0.25) -> int:

@@ -10,6 +10,7 @@ LAZY_IMPORTS = {  # module -> the modules of sdsl that it imports inside functio
         "sdsl.experiment",
         "sdsl.served",
         "sdsl.tracking.artifacts",
+        "sdsl.tracking.confusion_files",
         "sdsl.tracking.identity",
         "sdsl.tracking.ledger",
         "sdsl.tracking.run_summary",

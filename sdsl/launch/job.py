@@ -116,7 +116,7 @@ def record(
 ) -> dict[int, Entry]:
     """Train the stream's seeds side by side; each becomes a finished run of the ledger."""
     from sdsl import experiment
-    from sdsl.tracking import artifacts, identity, run_summary
+    from sdsl.tracking import artifacts, confusion_files, identity, run_summary
 
     keys = {seed: identity.run_key(group.group_key, seed) for seed in stream.seeds}
     entries, scratch = {}, _scratch()  # a folder that cannot be written is known before training
@@ -128,18 +128,21 @@ def record(
         trial = experiment.run_on(setup, stream, screen.step, kept.checkpoint)
         for seed in keys:
             s = stream.seeds.index(seed)
-            results = run_summary.summarise(trial.outcome, trial.probed, s)
+            classes, outcome = stream.table.classes, trial.outcome
+            results = run_summary.summarise(outcome, trial.probed, s, classes)
             config = config_of(setup, [seed])
             title = f"{group.name} · seed {seed}"
             with tempfile.TemporaryDirectory(dir=scratch) as name:
                 folder = Path(name)
-                R, R_context = trial.outcome.R[s, 1:], trial.outcome.R_context
+                R, R_context = outcome.R[s, 1:], outcome.R_context
                 context = None if R_context is None else R_context[s, 1:]
                 curves, where = results.all_curves, origin(stream.table)
                 artifacts.write(folder, R, curves, config, title, where, context)
                 if stream.table.notes:
                     lines = "\n".join(stream.table.notes)
                     (folder / "columns.txt").write_text(f"{lines}\n", encoding="utf-8")
+                counts = outcome.confusion[s], outcome.final_confusion[s]
+                confusion_files.write(folder, *counts, classes, f"{title} · step {stream.T}")
                 ledger.log(runs[seed], config, results, folder)
             entries[seed] = Entry(seed, runs[seed], results.metrics)
     if kept.checkpoint:

@@ -11,6 +11,8 @@ from sdsl.launch.types import JobReport
 from sdsl.tracking.address import shown, store_uri
 
 COLUMNS = ("method", "dataset", "n", "Acc_t", "Acc_T", "swapped", "data")
+BALANCED = "balanced"  # stands beside Acc_t where classes are unequal
+UNEQUAL = 1.5  # from this ratio of the largest class to the smallest on
 CAPTION = "mean ± std over n seeds (ddof=1), in %"
 # Another task than the paper's, so another table.
 IN_CONTEXT = ("method", "dataset", "n", "Acc_t in context", "Acc_T in context")
@@ -26,7 +28,7 @@ def print_summary(reports: Sequence[JobReport]) -> None:
         groups.setdefault(report.group, []).append(report)
     ordered = sorted(groups.values(), key=lambda g: (g[0].method, g[0].dataset, g[0].group))
     console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(_table(COLUMNS, CAPTION, [_cells(group) for group in ordered]))
+    console.print(_table(*with_balanced(COLUMNS, [_cells(g) for g in ordered], ordered)))
     if batches := [cells for group in ordered if (cells := _cells_in_context(group))]:
         console.print(_table(IN_CONTEXT, BATCHES, batches))
     console.print(look_at_the_runs(reports[0].uri), highlight=False, soft_wrap=True)
@@ -45,6 +47,25 @@ def _metrics(group: Sequence[JobReport]) -> list[dict[str, float]]:
     """Of every seed of one config on one stream; they may come from several jobs."""
     entries = {entry.seed: entry for report in group for entry in report.entries}
     return [entries[seed].metrics for seed in sorted(entries)]
+
+
+def with_balanced(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], groups: Sequence[Sequence[JobReport]]
+) -> tuple[Sequence[str], str, Sequence[Sequence[str]]]:
+    """(heads, caption, rows), with a column of balanced accuracy if some group needs it."""
+    cells = [_balanced(group) for group in groups]
+    if not any(cells):
+        return heads, CAPTION, rows
+    at = heads.index("Acc_t") + 1
+    wider = [[*row[:at], cell, *row[at:]] for row, cell in zip(rows, cells, strict=True)]
+    meaning = "balanced: mean recall of the classes, where their sizes differ"
+    return [*heads[:at], BALANCED, *heads[at:]], f"{CAPTION}; {meaning}", wider
+
+
+def _balanced(group: Sequence[JobReport]) -> str:
+    """As Acc_t counts it; empty where classes are about equal, and for runs of older versions."""
+    metrics = [m for m in _metrics(group) if m.get("class_imbalance", 1.0) > UNEQUAL]
+    return spread([m["balanced_acc_online"] for m in metrics]) if metrics else ""
 
 
 def _cells_in_context(group: Sequence[JobReport]) -> tuple[str, ...] | None:

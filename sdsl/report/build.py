@@ -8,9 +8,9 @@ import pandas as pd
 from sdsl.report.aside import archive, context, lines
 from sdsl.report.aside.table import Aside
 from sdsl.report.claims import comparisons, verdicts
-from sdsl.report.output import figures, latex, page, tables
+from sdsl.report.output import figures, latex, page, recalls, tables
 from sdsl.report.output.plotting import save, style
-from sdsl.report.runs.names import LITERAL, METRICS, Setting
+from sdsl.report.runs.names import CLASS_METRICS, LITERAL, METRICS, Setting
 from sdsl.report.runs.results import Results
 
 BySetting = Mapping[Setting, Results]
@@ -35,13 +35,18 @@ def write_tables(settings: BySetting, folder: Path) -> list[tables.Table]:
     folder.mkdir(parents=True, exist_ok=True)
     made = []
     for setting, results in settings.items():
-        for metric in METRICS:
+        logged = [name for name in CLASS_METRICS if name in results.frame]
+        for metric in (*METRICS, *logged):
             table = tables.Table(setting, metric, tables.cells(results, metric))
             made.append(table)
             _write(folder / f"{table.name}.csv", tables.csv(table.cells))
             _write(folder / f"{table.name}.md", tables.markdown(table.cells, table.title))
             text = latex.latex(table.cells, table.title, f"tab:{table.name}")
             _write(folder / f"{table.name}.tex", text)
+        if len(found := recalls.cells(results)):
+            name, title = f"recall{setting.suffix}", f"Recall of each class, {setting.name.lower()}"
+            _write(folder / f"{name}.csv", tables.csv(found))
+            _write(folder / f"{name}.md", recalls.markdown(found, title))
     return made
 
 

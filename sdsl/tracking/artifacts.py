@@ -12,11 +12,12 @@ from omegaconf import OmegaConf
 
 from sdsl.tracking import provenance
 from sdsl.tracking.client import PatientClient
+from sdsl.tracking.confusion_files import COUNTS
 
 # A run counts only while these are what it wrote: file -> the tag that holds its SHA-256.
 CHECKED = {"R.npy": "R_sha256", "config.yaml": "config_sha256"}
-# Likewise, of a run that was also tested in context.
-IN_CONTEXT = {"R_context.npy": "R_context_sha256"}
+# Likewise, of a run that has them: tested in context, too; not of an older version.
+SOMETIMES = {"R_context.npy": "R_context_sha256", COUNTS: "confusion_sha256"}
 
 
 def write(
@@ -88,17 +89,17 @@ def fetch(client: PatientClient, run: Run, folder: str) -> dict[str, Path]:
 
 def checked(tags: Mapping[str, str]) -> dict[str, str]:
     """file -> tag: what a run with these tags promises."""
-    return CHECKED | {name: tag for name, tag in IN_CONTEXT.items() if tag in tags}
+    return CHECKED | {name: tag for name, tag in SOMETIMES.items() if tag in tags}
 
 
 def written(folder: Path) -> list[Path]:
     """The files in a folder that a run is held to."""
-    return [folder / name for name in CHECKED | IN_CONTEXT if (folder / name).exists()]
+    return [folder / name for name in CHECKED | SOMETIMES if (folder / name).exists()]
 
 
 def digests(files: Iterable[Path]) -> dict[str, str]:
     """tag -> SHA-256 of the checked files."""
-    tags = CHECKED | IN_CONTEXT
+    tags = CHECKED | SOMETIMES
     return {tags[file.name]: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 

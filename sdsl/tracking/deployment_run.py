@@ -9,6 +9,7 @@ from mlflow.entities import Metric, Param
 from sdsl.tracking import provenance
 from sdsl.tracking.address import store_uri
 from sdsl.tracking.client import PatientClient, experiment_id
+from sdsl.tracking.metric_names import mlflow_name
 
 ALWAYS = "rows"  # every segment has it: it shows which segments are logged
 BATCH = 1000  # MLflow's limit on one call
@@ -58,8 +59,3 @@ class DeploymentRun:
 
     def end(self, status: str = "FINISHED") -> None:
         self.client.set_terminated(self.id, status)
-
-
-def mlflow_name(name: str) -> str:
-    """MLflow takes letters, digits and a few signs in the name of a metric."""
-    return "".join(c if c.isalnum() or c in "_-. /" else "_" for c in name)

@@ -1,14 +1,16 @@
 """The numbers of one replica of an outcome, as the ledger and curves.csv take them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sdsl.core import metrics
+from sdsl.core import confusion, metrics
 from sdsl.core.engine import Outcome
+from sdsl.tracking.metric_names import per_class
 
 STORED = ("online", "online_mean", "past_mean", "final")  # the other curves are in curves.csv
+MOST_CLASSES = 20  # a curve of recall for each in the store; curves.csv has them for any number
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class Results:
     all_curves: dict[str, np.ndarray]  # for curves.csv
 
 
-def summarise(outcome: Outcome, probed: Mapping[str, np.ndarray], s: int) -> Results:
+def summarise(
+    outcome: Outcome, probed: Mapping[str, np.ndarray], s: int, classes: Sequence[str]
+) -> Results:
     """The numbers of replica s."""
     R, seconds = outcome.R[s], outcome.seconds
     logged = {name: values[s] for name, values in outcome.curves.items()}
@@ -49,5 +53,30 @@ def summarise(outcome: Outcome, probed: Mapping[str, np.ndarray], s: int) -> Res
     if "pseudo_label_acc" in logged:
         stored["pseudo_label_acc"] = Curve(1, logged["pseudo_label_acc"])
         numbers["pseudo_label_acc_mean"] = float(np.nanmean(logged["pseudo_label_acc"]))
+        balanced = logged["pseudo_label_balanced_acc"]
+        stored["pseudo_label_balanced_acc"] = Curve(1, balanced)
+        numbers["pseudo_label_balanced_acc_mean"] = float(np.nanmean(balanced))
+    by_class, weighted = class_numbers(outcome.confusion[s], outcome.final_confusion[s], classes)
+    few = len(classes) <= MOST_CLASSES
+    stored |= {
+        name: Curve(1, points)
+        for name, points in by_class.items()
+        if few or not name.startswith("step_recall_")
+    }
     stored |= {name: Curve(0, points) for name, points in probes.items()}
-    return Results(numbers, stored, curves | logged | probes)
+    return Results(numbers | weighted, stored, curves | logged | by_class | probes)
+
+
+def class_numbers(
+    steps: np.ndarray, last: np.ndarray, classes: Sequence[str]
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """(curves, metrics) that weigh classes the same, and recall of each: core/confusion.py."""
+    recalls = confusion.recall(steps)  # [T, C]
+    curves = {
+        "balanced_acc": confusion.balanced_accuracy(steps),
+        "macro_f1": confusion.macro_f1(steps),
+    } | dict(zip(per_class("step_recall", classes), recalls.T, strict=True))
+    pooled = confusion.recall(steps.sum(0))
+    online = zip(per_class("recall", classes), map(float, pooled), strict=True)
+    known = {name: value for name, value in online if np.isfinite(value)}
+    return curves, confusion.summarise(steps, last).as_dict() | known

@@ -41,7 +41,11 @@ class Curves:
         """Of each segment, name -> number."""
         model, found = self.deployment.model, []
         for segment, record in zip(self.deployment.book.segments, model.records, strict=True):
-            more = {"accuracy": segment.accuracy, "warnings": float(len(record.warnings))}
+            more = {
+                "accuracy": segment.accuracy,
+                "balanced_accuracy": segment.balanced,
+                "warnings": float(len(record.warnings)),
+            }
             found.append(record.numbers(model.classes) | more)
         return found
 

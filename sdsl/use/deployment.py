@@ -50,6 +50,7 @@ class Segment:
 
     pieces: list[Piece]
     accuracy: float  # of the rows that carry a label; NaN: none does
+    balanced: float = float("nan")  # mean recall of the classes among them
 
 
 @dataclass
@@ -216,15 +217,20 @@ class Deployment:
                 del self.book.progress[piece.name], self.opened[piece.name]
                 self.book.done[piece.name] = opened.version
                 self.book.aside.pop(piece.name, None)
-        segment = Segment(pieces, self._accuracy(codes, truth))
+        segment = Segment(pieces, *self._scores(codes, truth))
         self.book.segments.append(segment)
         self.save()
         return segment, self.model.records[-1]
 
-    def _accuracy(self, codes: np.ndarray, truth: list[str | None]) -> float:
+    def _scores(self, codes: np.ndarray, truth: list[str | None]) -> tuple[float, float]:
+        """(accuracy, balanced accuracy) of the rows that carry a label, a new class included."""
         known = [i for i, name in enumerate(truth) if name is not None]
-        right = [self.model.classes[codes[i]] == truth[i] for i in known]
-        return float(np.mean(right)) if known else float("nan")
+        if not known:
+            return float("nan"), float("nan")
+        true = np.array([truth[i] for i in known])
+        right = np.array([self.model.classes[codes[i]] for i in known]) == true
+        recalls = [right[true == name].mean() for name in np.unique(true)]
+        return float(right.mean()), float(np.mean(recalls))
 
     def _write(self, name: str, opened: Opened, codes: np.ndarray, sure: np.ndarray) -> None:
         """The file with `label` and `confidence`; gold rows keep their own label."""
@@ -277,7 +283,7 @@ class Deployment:
 def book_from_plain(held: dict[str, Any]) -> Book:
     """What `asdict` gave, once restored."""
     segments = [
-        Segment([Piece(**piece) for piece in one["pieces"]], one["accuracy"])
+        Segment(**{**one, "pieces": [Piece(**piece) for piece in one["pieces"]]})
         for one in held["segments"]
     ]
     return Book(**{**held, "segments": segments})

@@ -72,6 +72,7 @@ class Screen:
             table.add_column(name, justify="left" if name in ("file", "class shares") else "right")
         if scored:
             table.add_column("accuracy", justify="right")
+            table.add_column("balanced", justify="right")
         table.add_column("warnings")
         for segment, record in self.shown[-MOST:]:
             classes = self.deployment.model.classes
@@ -83,8 +84,8 @@ class Screen:
                 f"{record.drift:.2f}",
                 f"{record.gold_trust:.2f}",
             ]
-            accuracy = segment.accuracy
-            cells += ["" if accuracy != accuracy else f"{accuracy:.3f}"] if scored else []
+            scores = (segment.accuracy, segment.balanced) if scored else ()
+            cells += ["" if score != score else f"{score:.3f}" for score in scores]
             table.add_row(*cells, "; ".join(record.warnings))
         console = Console()
         console.width = max(console.width, 120)

@@ -61,13 +61,13 @@ def test_not_asked_for_or_not_offered():
 
 def test_metrics_of_their_own():
     out = run("eval.context=true", replay=Installs()).outcome
-    numbers = summarise(out, {}, 1).metrics
+    numbers = summarise(out, {}, 1, ("a", "b")).metrics
     R = out.R_context[1, 1:]
     assert numbers["acc_online_context"] == pytest.approx(np.diagonal(R).mean())
     assert numbers["acc_final_context"] == pytest.approx(R[-1].mean())
     assert numbers["acc_online"] == pytest.approx(np.diagonal(out.R[1, 1:]).mean())
     assert summarise_context(out.R_context[1]).keys() <= numbers.keys()
-    plain = summarise(run(replay=Installs()).outcome, {}, 1).metrics
+    plain = summarise(run(replay=Installs()).outcome, {}, 1, ("a", "b")).metrics
     assert not any(name.endswith("_context") for name in plain)
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import support
+import torch
 
+from sdsl.core.confusion import counted
 from sdsl.core.metrics import best_relabelling, curves, lasting_swap, summarise
 
 nan = np.nan
@@ -90,8 +92,8 @@ def test_a_model_that_is_never_adapted_has_one_accuracy():
     ],
 )
 def test_best_relabelling(y, truth, accuracy, renamed):
-    found = best_relabelling(np.array(y, int), np.array(truth, int), 3)
-    assert found == (accuracy, renamed)
+    said, true = torch.tensor(y, dtype=torch.long), torch.tensor(truth, dtype=torch.long)
+    assert best_relabelling(counted(said, true, 3).numpy()) == (accuracy, renamed)
 
 
 def test_lasting_swap_is_the_longest_run():

@@ -137,6 +137,11 @@ def test_one_run_in_mlflow_is_continued(days):
         assert np.allclose([p.value for p in points], history[name])
     scored = cli.client().get_metric_history(run.info.run_id, "accuracy")
     assert [p.step for p in scored] == [2, 4]
+    balanced = cli.client().get_metric_history(run.info.run_id, "balanced_accuracy")
+    assert [p.step for p in balanced] == [2, 4]
+    labelled = read("done/day4.csv.gz")
+    expected = balanced_accuracy_score(labelled.kind, labelled.label)
+    assert balanced[1].value == pytest.approx(expected)
     assert "a: a number" in cli.artifact(run, "columns.txt").read_text()
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from sdsl.report.claims.book import paper_cell
 from sdsl.report.runs.names import (
+    CLASS_METRICS,
     DATASETS,
     METRICS,
     READ_LABELS,
@@ -44,9 +45,10 @@ class Table:
 
     @property
     def title(self) -> str:
-        source = "Table 2" if self.metric == "acc_final" else "the diagonal of R"
-        setting = self.setting.title
-        return f"{METRICS[self.metric]} ({source}), {setting[0].lower()}{setting[1:]}"
+        sources = {"acc_final": "Table 2", "acc_online": "the diagonal of R"}
+        source = f" ({sources[self.metric]})" if self.metric in sources else ""
+        setting, name = self.setting.title, (METRICS | CLASS_METRICS)[self.metric]
+        return f"{name}{source}, {setting[0].lower()}{setting[1:]}"
 
 
 def cells(results: Results, metric: str) -> pd.DataFrame:

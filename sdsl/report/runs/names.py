@@ -40,6 +40,10 @@ STATIC_BOUND = "static_bound"  # a measurement of the stream that runs as if it 
 READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND)  # these are never marked as best
 ARCHIVE = "archive_"  # what the names of the archive's streams start with
 METRICS = {"acc_final": "Acc_T", "acc_online": "Acc_t"}
+CLASS_METRICS = {  # every class weighs the same; older runs lack them
+    "balanced_acc_online": "Balanced accuracy of each step's own test part",
+    "macro_f1_online": "Macro F1 of each step's own test part",
+}
 
 
 @dataclass(frozen=True)
