@@ -50,9 +50,7 @@ def verify(run_id: str, uri: str | None = None) -> Verdict:
     setup = experiment.setup(logged.config)
     table = experiment.load(setup)
     trial = experiment.run(setup, table=table)
-    results = run_summary.summarise(
-        trial.outcome, trial.probed, 0, trial.stream.table.classes
-    )
+    results = run_summary.summarise(trial.outcome, trial.probed, 0, trial.stream.table.classes)
     false_statements = [
         *_changed_files(logged),
         *_wrong_key(logged, setup),

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import support
+from sklearn.metrics import balanced_accuracy_score
 
 from sdsl.estimator import StreamClassifier
 from sdsl.label import main
