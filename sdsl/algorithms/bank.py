@@ -15,11 +15,13 @@ from torch import Tensor
 
 from sdsl.algorithms.gold_mixture import gold_mixture, parts_of
 from sdsl.algorithms.mixture import Mixture
+from sdsl.algorithms.registration import centre, even
 
-LAST = 0.97  # how much of a velocity lasts from step to step
+LAST = 1.0  # how much of a velocity lasts from step to step
 GAIN = 0.3  # how much of a surprise becomes velocity
 FADE = 0.8  # how much of the flow's evidence and of a score lasts
 RIDGE = 0.02  # of the flow's regression, against the spread of the components
+NOISE = 0.5  # rows' covariance that it is ridged by: means are known only so well
 WIDE = 64  # features beyond which covariances are diagonal
 
 
@@ -96,7 +98,7 @@ def predict(bank: Bank) -> tuple[Mixture, Tensor]:
         return replace(mix, mean=mean), velocity
     eye = torch.eye(mean.shape[2], dtype=mean.dtype)
     spread = bank.inner.diagonal(dim1=1, dim2=2).mean(1)[:, None, None]
-    B = torch.linalg.solve(bank.inner + (RIDGE * spread + 1e-9) * eye, bank.outer.mT).mT
+    B = torch.linalg.solve(bank.inner + NOISE * mix.pooled[still:] + (RIDGE * spread + 1e-9) * eye, bank.outer.mT).mT
     flow, c = B + eye, centre(mix)[still:]
     mean[still:] = c + (mean[still:] - c) @ flow.mT
     velocity = torch.cat([velocity[:still], velocity[still:] @ flow.mT])
@@ -106,14 +108,6 @@ def predict(bank: Bank) -> tuple[Mixture, Tensor]:
     cov[still:] = even(turn[:, None] @ cov[still:] @ turn.mT[:, None])
     pooled[still:] = even(turn @ pooled[still:] @ turn.mT)
     return replace(mix, mean=mean, cov=cov, pooled=pooled), velocity
-
-
-def even(S: Tensor) -> Tensor:
-    return (S + S.mT) / 2
-
-
-def centre(mix: Mixture) -> Tensor:
-    return mix.weight[:, None] @ mix.mean  # [M, 1, d]
 
 
 def clarity(r: Tensor, owner: Tensor, classes: int) -> Tensor:

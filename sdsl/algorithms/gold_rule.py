@@ -4,15 +4,17 @@ Hold is left where gold and X_t differ: p = 2 min(p of all rows, p class by clas
 being f's out-of-fold labels and X_t's those of f.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from sdsl.algorithms.energy_test import p_value
 from sdsl.algorithms.gold_folds import FOLDS, out_of_fold
-from sdsl.algorithms.gold_mixture import gold_mixture
+from sdsl.algorithms.gold_mixture import gold_mixture, parts_of
 from sdsl.algorithms.mixture import Mixture, by_class, log_joint
+from sdsl.algorithms.registration import smear, whitened
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 from sdsl.core.training import Training
@@ -26,6 +28,9 @@ class GoldRule:
     gold: Mixture  # one component a class
     own: Tensor  # [n] out-of-fold labels of gold
     by_network: bool
+    density: Mixture  # the likeliest of gold's mixtures
+    turn: float
+    usual: Tensor  # [n] log p of gold's rows under such mixtures that have not seen them
 
     def network(self, X: Tensor, learner: Learner) -> Tensor:
         """Class posteriors [S, n, C] of the networks; the learner lends its shape."""
@@ -42,30 +47,56 @@ class GoldRule:
 
 def gold_rules(
     gold: Rows,
-    plans: list[tuple[str, Mixture]],
+    plans: list[tuple[str, Mixture, dict[int, Mixture]]],
     floor: float,
     how: Training,
     learner: Learner,
     draws: Draws,
 ) -> list[GoldRule]:
-    """A rule a replica; plans: (covariance form, gold's simplest mixture) of each."""
+    """A rule a replica; plans: (covariance form, gold's mixtures by components) of each."""
     theta, network = learner.copy(), out_of_fold(gold, learner, how, draws)
     rules = []
-    for s, (form, mix) in enumerate(plans):
+    for s, (form, mixtures) in enumerate(plans):
         X, y = gold.replica(s)
-        by_net, by_mix, X = network[s, : len(y)], torch.zeros_like(y), X.double()
+        rule = mixture_rule(X.double(), y, form, mixtures, floor, learner.classes, draws.generators[s])
+        by_net, by_mix = network[s, : len(y)], rule.own
+        gain = (by_mix == y).double() - (by_net == y).double()
+        # Only a clear gain: the network is what a model that never adapts would use.
+        if not bool(gain.mean() > gain.std(correction=0) / len(y) ** 0.5):
+            rule = replace(rule, own=by_net, by_network=True)
+        rules.append(replace(rule, theta=theta))
+    return rules
+
+
+def mixture_rule(X, y, form, mixtures, floor, C, generator) -> GoldRule:
+    found = {}
+    for k in mixtures:
+        own, usual = torch.zeros_like(y), X.new_zeros(len(y))
         for fold in range(FOLDS):
             out = torch.arange(len(y)) % FOLDS == fold
             if out.all() or not out.any():
                 continue
-            one = [1] * learner.classes
-            part = gold_mixture(X[~out], y[~out], one, len(one), form, floor, draws.generators[s])
-            by_mix[out] = by_class(log_joint(part, X[out]), part.owner, len(one))[0].argmax(1)
-        gain = (by_mix == y).double() - (by_net == y).double()
-        # Only a clear gain: the network is what a model that never adapts would use.
-        better = bool(gain.mean() > gain.std(correction=0) / len(y) ** 0.5)
-        rules.append(GoldRule(theta, mix, by_mix if better else by_net, not better))
-    return rules
+            parts = parts_of(y[~out], k, X.shape[1], C)
+            part = gold_mixture(X[~out], y[~out], parts, sum(parts), form, floor, generator)
+            joint = by_class(log_joint(part, X[out]), part.owner, C)[0]
+            own[out], usual[out] = joint.argmax(1), joint.logsumexp(1)
+        found[k] = own, usual
+    best = max(found, key=lambda k: (float(found[k][1].clamp(min=-1e3).sum()), -k))
+    own, usual = found[best]
+    enough = float(usual.clamp(min=-1e3).mean()) - 0.3
+    simple = min(k for k in found if float(found[k][1].clamp(min=-1e3).mean()) >= enough)
+    turn = smear(whitened(mixtures[simple])[0]) if form == "full" else 0.0
+    return GoldRule([], mixtures[best], own, False, mixtures[best], turn, usual)
+
+
+def unlikely(rule: GoldRule, X: Tensor) -> float:
+    """p that rows X are as likely as gold's under gold's mixture, or likelier (Mann-Whitney)."""
+    new = log_joint(rule.density, X).logsumexp(2)[0]
+    n, m = len(rule.usual), len(new)
+    rank = torch.cat([rule.usual, new]).argsort(stable=True).argsort()
+    U = rank[n:].double().sum() - m * (m - 1) / 2
+    z = (U - n * m / 2) / math.sqrt(n * m * (n + m + 1) / 12)
+    return float(torch.special.ndtr(z))
 
 
 def drift(
@@ -75,9 +106,10 @@ def drift(
     a, b = evenly(len(gold)), evenly(len(X))
     whole = torch.zeros(len(a) + len(b), dtype=torch.long)
     p = p_value(gold[a], X[b], whole[: len(a)], whole[len(a) :], generator)
+    low = unlikely(rule, X)
     if f is None:
-        return p
-    return min(1.0, 2 * min(p, p_value(gold[a], X[b], rule.own[a], f.argmax(1)[b], generator)))
+        return min(1.0, 2 * min(p, low))
+    return min(1.0, 3 * min(p, low, p_value(gold[a], X[b], rule.own[a], f.argmax(1)[b], generator)))
 
 
 def evenly(n: int) -> Tensor:

@@ -24,6 +24,7 @@ class ShapesConfig:
     features: int = number(low=2, high=1000)
     modes: int = number(low=1, high=20)  # per class
     shape: str = choice("blob", "ring", "crescent", "star")  # of a mode, in its first two features
+    layout: str = choice("random", "wheel", "column")  # of the modes; column: travel goes along it
     size: float = number(low=0)  # radius of a ring, crescent or star
     gap: float = number(low=0)  # least distance between modes of different classes at the start
     turn: float = setting()  # degrees that the picture turns per segment
@@ -70,7 +71,7 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
         X = X + ((y == C - 1) & (phase > 0.5))[:, None] * k.jump * _direction(rng, d)
     X = X * np.exp(k.swell * np.sin(2 * np.pi * phase))[:, None]
     X = _turned(X, np.radians(k.turn) * k.segments * phase)
-    X = X + phase[:, None] * k.travel * _direction(rng, d)
+    X = X + phase[:, None] * k.travel * (_direction(rng, d) if k.layout != "column" else np.eye(d)[1])
     X = X + rng.standard_normal((n, d))
     if k.binary:
         X = (rng.random((n, d)) < 1 / (1 + np.exp(-X))).astype(float)
@@ -90,8 +91,18 @@ def _classes(rng: Rng, time: np.ndarray, k: ShapesConfig) -> np.ndarray:
 
 
 def _places(rng: Rng, k: ShapesConfig) -> np.ndarray:
-    """Modes at random, each at least `gap` from those of other classes; the box grows until fit."""
+    """Modes at random, each at least `gap` from those of other classes; the box grows until fit.
+
+    Or in the first two features, classes by turns: on a circle, or one above the other.
+    """
     C, M, d, half = k.classes, k.modes, k.features, k.gap / np.sqrt(k.features)
+    if k.layout != "random":
+        order, place = np.arange(C * M), np.zeros((C * M, d))
+        place[:, 1] = k.gap * (order - order.mean())
+        if k.layout == "wheel":
+            angle, radius = 2 * np.pi * order / len(order), k.gap / 2 / np.sin(np.pi / len(order))
+            place[:, :2] = radius * np.c_[np.cos(angle), np.sin(angle)]
+        return place.reshape(M, C, d).transpose(1, 0, 2)
     while True:
         half *= 1.05
         for _ in range(50):

@@ -15,6 +15,7 @@ from sdsl.algorithms import bank as banks
 from sdsl.algorithms.bank import Bank
 from sdsl.algorithms.gold_rule import drift, gold_rules, returns
 from sdsl.algorithms.mixture import Mixture, Priors, by_class, fit, log_joint, responsibilities
+from sdsl.algorithms.registration import registered
 from sdsl.algorithms.tracked import Tracked
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.fields import number, setting
@@ -23,6 +24,7 @@ from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 from sdsl.core.training import Training
 
+STAY = 0.1  # nats a relabelled row by which another member must be ahead
 HELD_ROUNDS = 3  # of EM while class posteriors are fixed to f's
 
 
@@ -52,6 +54,7 @@ class Tracker(Labeler):
             plans.append((plan.form, bank.mix.pick(0)))
         self.rules = gold_rules(gold, plans, self.floor, self.fit, learner, draws)
         self.held = [True] * len(self.banks)
+        self.last: list[int | None] = [None] * len(self.banks)
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
@@ -79,9 +82,14 @@ class Tracker(Labeler):
         f = f if rule.by_network else rule.mixture(X, C)
         gold = step.gold.replica(s)[0].double()
         p = drift(gold, X, rule, f if self.held[s] else None, generator)
+        fresh = self.held[s]
         if self.held[s] and p < self.alarm:
             self.held[s] = False
         start, velocity = banks.predict(before)
+        if not self.held[s]:
+            still = len(before.score) - len(before.inner)
+            turn = rule.turn if fresh else None
+            start, velocity = registered(start, velocity, X, still, turn)
         score = log_joint(start, X).logsumexp(2).sum(1)
         score = banks.FADE * before.score + (1 - banks.FADE) * score
         priors = Priors(self.mean, self.share, self.memory, self.floor)
@@ -90,7 +98,7 @@ class Tracker(Labeler):
         r = responsibilities(log_joint(mix, X), mix.owner, q)
         clear = banks.clarity(r, mix.owner, C)
         bank = replace(banks.move(before, start, velocity, mix, clear), score=score)
-        best = int(score.argmax())
+        best = self.chosen(s, bank, X, C)
         mine = bank.mix.pick(best)
         posterior = by_class(log_joint(mine, X), mine.owner, C)[0].softmax(1)  # [n, C]
         scored(posterior, "the tracked mixture's probabilities")
@@ -108,6 +116,19 @@ class Tracker(Labeler):
         if self.held[s]:
             return f.argmax(1), log, mine if rule.by_network else rule.gold
         return y, log, mine
+
+
+    def chosen(self, s: int, bank: Bank, X: Tensor, C: int) -> int:
+        """The member with the largest score; one that would relabel many rows must be ahead."""
+        last, best = self.last[s], int(bank.score.argmax())
+        if last is None or last == best:
+            self.last[s] = best
+            return best
+        y = by_class(log_joint(bank.mix, X), bank.mix.owner, C).argmax(2)  # [M, n]
+        other = (y != y[last]).double().mean(1)
+        best = int((bank.score - STAY * len(X) * other).argmax())
+        self.last[s] = best
+        return best
 
 
 def report(before: Bank, bank: Bank, best: int, posterior: Tensor, C: int) -> dict[str, float]:
