@@ -1,8 +1,8 @@
 """A bank of mixtures that follow classes, each with its own modes and idea of motion.
 
-Predicted mean of a component: m + B (m - c) + .97 (I + B) u, where c is the mixture's centre, u the
+Predicted mean of a component: m + B (m - c) + (I + B) u, where c is the mixture's centre, u the
 component's velocity and B a linear flow shared by all, 0 for a member that has velocities only.
-Then u <- .97 (I + B) u + .3 (m' - predicted). Where classes overlap, EM cannot tell whose motion it
+Then u <- (I + B) u + .3 (m' - predicted). Where classes overlap, EM cannot tell whose motion it
 sees: a member without flow believes what sets a component apart from the common motion by its
 clarity only, and its velocity carries it through. A member's score is its faded predictive
 log-likelihood, e <- .8 e + .2 log p(X | prediction).
@@ -17,7 +17,6 @@ from sdsl.algorithms.gold_mixture import gold_mixture, parts_of
 from sdsl.algorithms.mixture import Mixture
 from sdsl.algorithms.registration import centre, even
 
-LAST = 1.0  # how much of a velocity lasts from step to step
 GAIN = 0.3  # how much of a surprise becomes velocity
 FADE = 0.8  # how much of the flow's evidence and of a score lasts
 RIDGE = 0.02  # of the flow's regression, against the spread of the components
@@ -93,12 +92,13 @@ def begin(
 def predict(bank: Bank) -> tuple[Mixture, Tensor]:
     """Where every member expects its components now, and their velocities there [M, K, d]."""
     mix, still = bank.mix, len(bank.score) - len(bank.inner)
-    mean, velocity = mix.mean + LAST * bank.velocity, bank.velocity
+    mean, velocity = mix.mean + bank.velocity, bank.velocity
     if still == len(mean):
         return replace(mix, mean=mean), velocity
     eye = torch.eye(mean.shape[2], dtype=mean.dtype)
     spread = bank.inner.diagonal(dim1=1, dim2=2).mean(1)[:, None, None]
-    B = torch.linalg.solve(bank.inner + NOISE * mix.pooled[still:] + (RIDGE * spread + 1e-9) * eye, bank.outer.mT).mT
+    ridge = NOISE * mix.pooled[still:] + (RIDGE * spread + 1e-9) * eye
+    B = torch.linalg.solve(bank.inner + ridge, bank.outer.mT).mT
     flow, c = B + eye, centre(mix)[still:]
     mean[still:] = c + (mean[still:] - c) @ flow.mT
     velocity = torch.cat([velocity[:still], velocity[still:] @ flow.mT])
@@ -130,7 +130,7 @@ def move(bank: Bank, start: Mixture, velocity: Tensor, mix: Mixture, clear: Tens
     if mix.form != "tied":
         cov = start.cov + g.view(*g.shape[:2], *[1] * (cov.dim() - 2)) * (cov - start.cov)
     mix = replace(mix, mean=start.mean + surprise, cov=cov)
-    velocity = (1 - (1 - LAST) * g) * velocity + GAIN * surprise
+    velocity = velocity + GAIN * surprise
     w, old = mix.weight[still:, :, None], (bank.mix.mean - centre(bank.mix))[still:]
     change = (mix.mean - centre(mix))[still:] - old
     inner = FADE * bank.inner + (w * old).mT @ old

@@ -1,10 +1,13 @@
 """Gold's own rule f, network or mixture by cross-validation, and the tests of whether it holds.
 
-Hold is left where gold and X_t differ: p = 2 min(p of all rows, p class by class), gold's classes
-being f's out-of-fold labels and X_t's those of f.
+Hold is left where gold and X_t differ: p = 3 min(p of all rows, p class by class, p of likelihood).
+The first two are energy tests, gold's classes being f's out-of-fold labels and X_t's those of f.
+The third is a Mann-Whitney test of whether X_t's rows are less likely than gold's under mixtures
+that have not seen them; it sees turns of a symmetric picture, to which energy is nearly blind.
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -19,18 +22,20 @@ from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 from sdsl.core.training import Training
 
+CLEARLY = 2  # standard errors by which the mixture must be ahead of the network
+SIMPLE = 0.3  # nats a row by which fewer components may be behind
+WORST = -1e3  # a row's log density counts no less
 MOST = 250  # rows a side of a test
 
 
 @dataclass(frozen=True)
 class GoldRule:
     theta: list[Tensor]  # the networks of all replicas as gold made them
-    gold: Mixture  # one component a class
+    gold: Mixture  # the best of gold's mixtures
     own: Tensor  # [n] out-of-fold labels of gold
     by_network: bool
-    density: Mixture  # the likeliest of gold's mixtures
-    turn: float
     usual: Tensor  # [n] log p of gold's rows under such mixtures that have not seen them
+    turn: float  # within the gold segment, as far as the shapes of its classes show one
 
     def network(self, X: Tensor, learner: Learner) -> Tensor:
         """Class posteriors [S, n, C] of the networks; the learner lends its shape."""
@@ -47,7 +52,7 @@ class GoldRule:
 
 def gold_rules(
     gold: Rows,
-    plans: list[tuple[str, Mixture, dict[int, Mixture]]],
+    plans: Sequence[tuple[str, Mapping[int, Mixture]]],
     floor: float,
     how: Training,
     learner: Learner,
@@ -58,40 +63,49 @@ def gold_rules(
     rules = []
     for s, (form, mixtures) in enumerate(plans):
         X, y = gold.replica(s)
-        rule = mixture_rule(X.double(), y, form, mixtures, floor, learner.classes, draws.generators[s])
+        of = form, mixtures, floor, learner.classes, draws.generators[s]
+        rule = mixture_rule(X.double(), y, *of)
         by_net, by_mix = network[s, : len(y)], rule.own
         gain = (by_mix == y).double() - (by_net == y).double()
         # Only a clear gain: the network is what a model that never adapts would use.
-        if not bool(gain.mean() > gain.std(correction=0) / len(y) ** 0.5):
+        if not bool(gain.mean() > CLEARLY * gain.std(correction=0) / len(y) ** 0.5):
             rule = replace(rule, own=by_net, by_network=True)
         rules.append(replace(rule, theta=theta))
     return rules
 
 
-def mixture_rule(X, y, form, mixtures, floor, C, generator) -> GoldRule:
-    found = {}
+def mixture_rule(
+    X: Tensor,
+    y: Tensor,
+    form: str,
+    mixtures: Mapping[int, Mixture],
+    floor: float,
+    classes: int,
+    generator: torch.Generator,
+) -> GoldRule:
+    """The rule of the mixture of gold rows X [n, d] that foresees left-out rows best."""
+    own, usual, mean = {}, {}, {}
     for k in mixtures:
-        own, usual = torch.zeros_like(y), X.new_zeros(len(y))
+        own[k], usual[k] = torch.zeros_like(y), X.new_zeros(len(y))
         for fold in range(FOLDS):
             out = torch.arange(len(y)) % FOLDS == fold
             if out.all() or not out.any():
                 continue
-            parts = parts_of(y[~out], k, X.shape[1], C)
+            parts = parts_of(y[~out], k, X.shape[1], classes)
             part = gold_mixture(X[~out], y[~out], parts, sum(parts), form, floor, generator)
-            joint = by_class(log_joint(part, X[out]), part.owner, C)[0]
-            own[out], usual[out] = joint.argmax(1), joint.logsumexp(1)
-        found[k] = own, usual
-    best = max(found, key=lambda k: (float(found[k][1].clamp(min=-1e3).sum()), -k))
-    own, usual = found[best]
-    enough = float(usual.clamp(min=-1e3).mean()) - 0.3
-    simple = min(k for k in found if float(found[k][1].clamp(min=-1e3).mean()) >= enough)
-    turn = smear(whitened(mixtures[simple])[0]) if form == "full" else 0.0
-    return GoldRule([], mixtures[best], own, False, mixtures[best], turn, usual)
+            joint = by_class(log_joint(part, X[out]), part.owner, classes)[0]
+            own[k][out], usual[k][out] = joint.argmax(1), joint.logsumexp(1)
+        mean[k] = float(usual[k].clamp(min=WORST).mean())
+    best = max(mixtures, key=lambda k: (mean[k], -k))
+    # Parts of one arc are no modes of their own: how it is smeared shows where it is whole.
+    simple = mixtures[min(k for k in mixtures if mean[k] >= mean[best] - SIMPLE)]
+    turn = smear(whitened(simple)[0]) if form == "full" else 0.0
+    return GoldRule([], mixtures[best], own[best], False, usual[best], turn)
 
 
 def unlikely(rule: GoldRule, X: Tensor) -> float:
     """p that rows X are as likely as gold's under gold's mixture, or likelier (Mann-Whitney)."""
-    new = log_joint(rule.density, X).logsumexp(2)[0]
+    new = log_joint(rule.gold, X).logsumexp(2)[0]
     n, m = len(rule.usual), len(new)
     rank = torch.cat([rule.usual, new]).argsort(stable=True).argsort()
     U = rank[n:].double().sum() - m * (m - 1) / 2

@@ -121,7 +121,8 @@ class Moves:
         return Moves(self.R[best, m][None], self.s[best, m][None], self.cost[best, m][None])
 
     def joined(self, other: "Moves") -> "Moves":
-        return Moves(*(torch.cat([getattr(a, f.name) for a in (self, other)]) for f in fields(self)))
+        pairs = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        return Moves(*(torch.cat(pair) for pair in pairs))
 
 
 def likely(mix: Mixture, rows: Tensor) -> Tensor:

@@ -71,7 +71,9 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
         X = X + ((y == C - 1) & (phase > 0.5))[:, None] * k.jump * _direction(rng, d)
     X = X * np.exp(k.swell * np.sin(2 * np.pi * phase))[:, None]
     X = _turned(X, np.radians(k.turn) * k.segments * phase)
-    X = X + phase[:, None] * k.travel * (_direction(rng, d) if k.layout != "column" else np.eye(d)[1])
+    X = X + phase[:, None] * k.travel * (
+        _direction(rng, d) if k.layout != "column" else np.eye(d)[1]
+    )
     X = X + rng.standard_normal((n, d))
     if k.binary:
         X = (rng.random((n, d)) < 1 / (1 + np.exp(-X))).astype(float)

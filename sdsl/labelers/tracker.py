@@ -3,7 +3,9 @@
 y(x) = argmax_c sum_{k of c} w_k N(x; m_k, S_k) of the bank's member with the largest score; while
 `hold`, y(x) = argmax f(x), f being gold's own rule: the network or gold's mixture, by
 cross-validation. Hold ends where gold and X_t differ, p < alarm. It returns where they agree again,
-p > back, and the tracker gives every class most of the rows that f gives it.
+p > back, and the tracker gives every class most of the rows that f gives it. Without hold EM starts
+where the whole picture went (registration.py); a member that relabels m rows takes over only where
+its score is larger by STAY m.
 """
 
 from dataclasses import dataclass, replace
@@ -51,7 +53,8 @@ class Tracker(Labeler):
             bank = banks.begin(X.double(), y, plan, C, self.floor, generator)
             self.banks.append(bank)
             self.numbers.append(plan.numbers)
-            plans.append((plan.form, bank.mix.pick(0)))
+            own = [(m.components, i) for i, m in enumerate(plan.members) if not m.flow]
+            plans.append((plan.form, {k: bank.mix.pick(i) for k, i in own}))
         self.rules = gold_rules(gold, plans, self.floor, self.fit, learner, draws)
         self.held = [True] * len(self.banks)
         self.last: list[int | None] = [None] * len(self.banks)
@@ -117,16 +120,13 @@ class Tracker(Labeler):
             return f.argmax(1), log, mine if rule.by_network else rule.gold
         return y, log, mine
 
-
     def chosen(self, s: int, bank: Bank, X: Tensor, C: int) -> int:
         """The member with the largest score; one that would relabel many rows must be ahead."""
         last, best = self.last[s], int(bank.score.argmax())
-        if last is None or last == best:
-            self.last[s] = best
-            return best
-        y = by_class(log_joint(bank.mix, X), bank.mix.owner, C).argmax(2)  # [M, n]
-        other = (y != y[last]).double().mean(1)
-        best = int((bank.score - STAY * len(X) * other).argmax())
+        if last is not None and last != best:
+            y = by_class(log_joint(bank.mix, X), bank.mix.owner, C).argmax(2)  # [M, n]
+            relabelled = (y != y[last]).sum(1)
+            best = int((bank.score - STAY * relabelled).argmax())
         self.last[s] = best
         return best
 

@@ -30,6 +30,11 @@ SMALL = {"segment_size": 100, "test_size": 30, "features": 10, "classes": 4}
 WIDE = {"binary": True, "features": 200, "wander": 14, "gap": 7, "segments": 25}
 LARGE = {"segment_size": 700, "test_size": 200}
 SHORT = f"{PATH} dataset.segments=60"
+WHEEL = {"layout": "wheel", "classes": 4, "segment_size": 800, "test_size": 240}
+COLUMN = {"layout": "column", "classes": 5}
+KEYS = {"features": 10, "classes": 4, "test_size": 30}
+PAIR = {"segment_size": 200, "test_size": 60, "segments": 80}
+MANY = {"segment_size": 800, "test_size": 240, "classes": 2, "gap": 3.5}
 CRESCENTS = {"shape": "crescent", "gap": 4}
 TRACKER = {
     "few gold": shapes(1, **SMALL, wander=12, gap=3.5),
@@ -56,6 +61,28 @@ TRACKER = {
     "pass near": shapes(20, cross=0.8, gap=6, features=3),
     "still": shapes(21, gap=2, features=4, classes=3),
     "still crescents": shapes(22, shape="crescent", gap=1),
+    "wheel 12": shapes(40, **WHEEL, turn=12, gap=6, swell=0.4),
+    "wheel 25, breathing": shapes(41, **WHEEL, turn=4.2, gap=6, swell=0.6, periods=3),
+    "wheel 40": shapes(42, **WHEEL, turn=40, gap=7, swell=0.3),
+    "wheel 55": shapes(43, **WHEEL, turn=-55, gap=8, swell=0.3),
+    "wheel 65": shapes(44, **WHEEL, turn=65, gap=9),
+    "wheel travels": shapes(45, **WHEEL, turn=-30, gap=6, travel=60, swell=0.3),
+    "wheel, narrow": shapes(46, **WHEEL, turn=18, gap=3.4, swell=0.5),
+    "wheel of two": shapes(47, **WHEEL | {"classes": 2}, modes=2, turn=20, gap=5),
+    "wheel of six": shapes(48, **WHEEL | {"classes": 6}, turn=25, gap=6),
+    "column": shapes(51, **COLUMN, travel=100, gap=5),
+    "column, fast": shapes(52, **COLUMN, travel=175, gap=5),
+    "column, faster": shapes(54, **COLUMN, travel=300, gap=5),
+    "column, back": shapes(50, **COLUMN, travel=40, gap=4, periods=1),
+    "column, to and fro": shapes(53, **COLUMN, travel=60, gap=4, periods=2, segments=60),
+    "three Gaussians turn": shapes(55, **MANY, modes=3, wander=9, turn=8),
+    "four Gaussians": shapes(56, **MANY, modes=4, wander=14),
+    "keys": shapes(57, **KEYS, gap=3.2, wander=8, segment_size=100, segments=16),
+    "keys, two modes": shapes(58, **KEYS, modes=2, gap=3.2, wander=7, segment_size=200, segments=8),
+    "keys, 60 rows": shapes(59, **KEYS, gap=3.5, wander=5, segment_size=60, segments=26),
+    "pair": shapes(60, **PAIR, gap=3.2, travel=150, periods=2),
+    "pair turns": shapes(61, **PAIR, gap=3.0, turn=4.5, travel=40),
+    "words": shapes(73, binary=True, features=300, gap=12, modes=4, wander=8, segments=20),
     "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=2",
     "path 28": f"{SHORT} dataset.features=5 dataset.path_seed=28",
     "path two modes": f"{SHORT} dataset.path_seed=31 dataset.modes=2",
@@ -77,6 +104,17 @@ HELD_OUT = {
     "jump": shapes(109, classes=4, features=5, jump=6, wander=4),
     "recurring": shapes(110, classes=2, cross=1.2, gap=5, periods=2),
     "still": shapes(111, gap=2.5, features=6, classes=4, segment_size=200, test_size=60),
+    "wheel 20": shapes(140, **WHEEL, turn=-5, gap=6, swell=0.6, periods=2),
+    "wheel 45": shapes(141, **WHEEL, turn=45, gap=7.5, swell=0.3),
+    "wheel 60": shapes(142, **WHEEL, turn=60, gap=8.5, swell=0.2, travel=30),
+    "wheel of two": shapes(143, **WHEEL | {"classes": 2}, modes=3, turn=14, gap=5),
+    "wheel of three": shapes(149, **WHEEL | {"classes": 3}, turn=50, gap=7, swell=0.3),
+    "column": shapes(144, **COLUMN, travel=130, gap=4.5),
+    "column, back": shapes(145, **COLUMN, travel=25, gap=4, periods=2, segments=60),
+    "three Gaussians turn": shapes(146, **MANY, modes=3, wander=8, turn=-10),
+    "keys": shapes(147, **KEYS, gap=3.2, wander=8, segment_size=100, segments=16),
+    "pair": shapes(148, **PAIR, gap=3.1, travel=120, turn=3),
+    "words": shapes(150, binary=True, features=400, gap=12, modes=4, shares=[70, 30], segments=20),
     "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=5 dataset.features=4",
     "path 40": f"{SHORT} dataset.features=5 dataset.classes=4 dataset.path_seed=40",
     "path two modes": f"{SHORT} dataset.features=3 dataset.path_seed=33 dataset.modes=2",

@@ -53,6 +53,19 @@ def test_follows_a_turn(classes):
     assert acc(run("tracker", data)) > 0.97
 
 
+@pytest.mark.parametrize("degrees", [25, 40])
+def test_follows_large_turns_of_a_symmetric_picture(degrees):
+    data = support.blobs(rows=4000, classes=4, drift=np.radians(20 * degrees), spread=0.4)
+    assert acc(run("tracker", data)) > 0.97
+
+
+def test_follows_a_column_that_moves_by_more_than_half_a_gap():
+    rng = np.random.default_rng(0)
+    y = rng.integers(5, size=4000)
+    X = np.c_[np.zeros(4000), 6 * y + np.linspace(0, 20 * 3.8, 4000)] + rng.normal(size=(4000, 2))
+    assert acc(run("tracker", support.table(X, y))) > 0.9
+
+
 def test_same_bits_alone_and_fused():
     data = crossing(segments=8)
     both = run("tracker", data)
