@@ -8,6 +8,7 @@ order, change nothing, unless that takes longer than GRACE.
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,8 +49,14 @@ def leave(stop: KeyboardInterrupt) -> NoReturn:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """An interrupt that comes inside waits until the end of the block."""
+    """An interrupt that comes inside waits until the end of the block.
+
+    Signals are for the main thread: in any other there is nothing to wait.
+    """
     global _depth, _waiting
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     _depth += 1
     try:
         yield

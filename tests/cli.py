@@ -65,7 +65,7 @@ def checked_only(monkeypatch) -> list[Setup]:
 
     def note(setup, screen, tags=None) -> JobReport:
         setups.append(setup)
-        return JobReport(setup.name, "d", "g", [], 0, "data", "own", "sqlite:///x")
+        return JobReport(setup.name, "d", "g", [], 0, "data", "own", "sqlite:///x", [])
 
     monkeypatch.setattr(job, "run", note)
     monkeypatch.setattr(job, "print_summary", lambda reports: None)

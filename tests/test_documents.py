@@ -93,7 +93,7 @@ def test_every_run_command_is_accepted(here, monkeypatch, words):
     def accept(setup, screen, tags=None):
         accepted.append(setup)
         entry = Entry(0, "", {"acc_online": 0.0, "acc_final": 0.0, "lasting_swap": 0.0})
-        return JobReport(setup.name, "", "", [entry], 1, "data", "own", store_uri(None))
+        return JobReport(setup.name, "", "", [entry], 1, "data", "own", store_uri(None), [])
 
     monkeypatch.setattr(job, "run", accept)
     sweep = "-m" in words[3:] or any(word.startswith("+sweeps") for word in words)

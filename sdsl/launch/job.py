@@ -15,6 +15,7 @@ from sdsl.config.help import config_folders, refuse_duplicates
 from sdsl.errors import UserError
 from sdsl.launch import checkpoints
 from sdsl.launch.screen import Bar, Quiet
+from sdsl.launch.sharing import adopted, obtain
 from sdsl.launch.summary import print_summary
 from sdsl.launch.types import JobReport
 from sdsl.tracking.provenance import ALONE, JobTags
@@ -87,16 +88,22 @@ def run(setup: "Setup", screen: Quiet, tags: JobTags = ALONE) -> JobReport:
     from sdsl.tracking.ledger import Ledger
 
     ledger = Ledger(setup.tracking.uri, setup.tracking.experiment)
-    if tags == ALONE:  # a launcher does it once for all its jobs
-        ledger.adopt_stale()
-    held = {} if setup.force else ledger.finished(group.group_key)
-    entries = {seed: held[seed] for seed in setup.seeds if seed in held}
-    missing = [seed for seed in setup.seeds if seed not in held]
-    for seeds in [missing] if setup.fuse else [[seed] for seed in missing]:
-        if seeds:
-            whole = seeds == setup.seeds
-            part = stream if whole else experiment.cut(setup, table, seeds)
-            entries |= record(ledger, setup, part, group, tags, screen)
+    # A launcher adopts once for all its jobs.
+    if tags == ALONE and (names := ledger.adopt_stale()):
+        screen.line(adopted(names))
+    keys = {seed: identity.run_key(group.group_key, seed) for seed in setup.seeds}
+
+    def train(seeds: Sequence[int]) -> dict[int, Entry]:
+        made: dict[int, Entry] = {}
+        for some in [seeds] if setup.fuse else [[seed] for seed in seeds]:
+            made |= record(ledger, setup, stream, group, some, tags, screen)
+        return made
+
+    if setup.force:
+        entries = train(setup.seeds)
+        computed = len(entries)
+    else:
+        entries, computed = obtain(ledger, group.group_key, keys, train, tags, screen)
     if setup.tracking.model:
         add_models(setup, stream, entries, ledger.uri, screen)
     return JobReport(
@@ -104,29 +111,44 @@ def run(setup: "Setup", screen: Quiet, tags: JobTags = ALONE) -> JobReport:
         dataset=table.name,
         group=group.group_key,
         entries=[entries[seed] for seed in setup.seeds],
-        computed=len(missing),
+        computed=computed,
         data=origin(table),
         standing=table.standing,
         uri=ledger.uri,
+        notes=[adopted(taken)] if (taken := ledger.claims.adopted) else [],
     )
 
 
 def record(
-    ledger: "Ledger", setup: "Setup", stream: "Stream", group: Group, tags: JobTags, screen: Quiet
+    ledger: "Ledger",
+    setup: "Setup",
+    stream: "Stream",
+    group: Group,
+    seeds: Sequence[int],
+    tags: JobTags,
+    screen: Quiet,
 ) -> dict[int, Entry]:
-    """Train the stream's seeds side by side; each becomes a finished run of the ledger."""
+    """Train seeds side by side; each becomes a finished run of the ledger.
+
+    Left out are those that another process has claimed meanwhile.
+    """
     from sdsl import experiment
     from sdsl.tracking import artifacts, confusion_files, identity, run_summary
 
-    keys = {seed: identity.run_key(group.group_key, seed) for seed in stream.seeds}
-    entries, scratch = {}, _scratch()  # a folder that cannot be written is known before training
-    with ledger.recording(group, keys, tags) as runs:
+    keys = {seed: identity.run_key(group.group_key, seed) for seed in seeds}
+    scratch = _scratch()  # a folder that cannot be written is known before training
+    entries: dict[int, Entry] = {}
+    with ledger.recording(group, keys, tags, share=not setup.force) as runs:
+        if not runs:
+            return entries
+        if list(runs) != list(stream.seeds):
+            stream = experiment.cut(setup, stream.table, list(runs))
         screen.stage(group.name, stream.T)
         kept = checkpoints.of_job(setup, group.group_key, stream.seeds, screen.line)
         if kept.seeds != stream.seeds:
             stream = experiment.cut(setup, stream.table, kept.seeds)
         trial = experiment.run_on(setup, stream, screen.step, kept.checkpoint)
-        for seed in keys:
+        for seed in runs:
             s = stream.seeds.index(seed)
             classes, outcome = stream.table.classes, trial.outcome
             results = run_summary.summarise(outcome, trial.probed, s, classes)
@@ -143,8 +165,9 @@ def record(
                     (folder / "columns.txt").write_text(f"{lines}\n", encoding="utf-8")
                 counts = outcome.confusion[s], outcome.final_confusion[s]
                 confusion_files.write(folder, *counts, classes, f"{title} · step {stream.T}")
-                ledger.log(runs[seed], config, results, folder)
-            entries[seed] = Entry(seed, runs[seed], results.metrics)
+                whole = ledger.log(runs[seed], config, results, folder)
+            if whole:
+                entries[seed] = Entry(seed, runs[seed], results.metrics)
     if kept.checkpoint:
         kept.checkpoint.remove()
     return entries

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hydra.core.utils import JobReturn, JobStatus, filter_overrides, setup_globals
@@ -14,6 +15,7 @@ from sdsl.config.help import config_folders, refuse_duplicates
 from sdsl.errors import UserError
 from sdsl.launch.job import plain
 from sdsl.launch.screen import SweepScreen
+from sdsl.launch.sharing import adopted
 from sdsl.launch.summary import print_summary
 from sdsl.launch.types import Job, JobResult, Place
 from sdsl.tracking.address import masked, store_uri
@@ -22,10 +24,13 @@ from sdsl.tracking.provenance import JobTags
 
 if TYPE_CHECKING:
     from sdsl.config.schema import Setup
+    from sdsl.tracking.ledger import Ledger
 
 
 class SweepLauncher(Launcher):
     """A launcher is a `_run` that yields each job's result as it comes."""
+
+    outlived = ""  # a word before the sweep's process says that its jobs may live longer than it
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
@@ -43,23 +48,32 @@ class SweepLauncher(Launcher):
 
         setup_globals()
         refuse_duplicates(config_folders(self.config.hydra))
-        sweep = str(this_process())
+        sweep = f"{self.outlived}{this_process()}"
         jobs = [
-            self._job(JobTags(sweep, index), words)
+            self._job(JobTags(sweep, index, waits=False), words)
             for index, words in enumerate(job_overrides, initial_job_idx)
         ]
         places = {job.place for job in jobs}
         ledgers = {place: Ledger(place.uri, place.experiment) for place in places}
-        for ledger in ledgers.values():
-            ledger.adopt_stale()
         screen = SweepScreen(jobs)
+        for ledger in ledgers.values():
+            if names := ledger.adopt_stale():
+                screen.say(adopted(names))
         interrupt.install()  # again: everything is imported now
         try:
             with screen:
+                held: list[Job] = []
                 for job, result in self._run(sorted(jobs, key=lambda job: -job.cost)):
-                    screen.finished(job, result)
-                    if result.failure:  # a process that was killed has marked nothing
-                        ledgers[job.place].end("FAILED", sweep, job.index, result.failure)
+                    if result.held:
+                        screen.say(f"put off: {job.overrides}: {result.held}")
+                        held.append(replace(job, tags=replace(job.tags, waits=True)))
+                    else:
+                        self._ended(job, result, screen, ledgers[job.place])
+                # All that is left is being made by others. Who waits for it takes it over if need
+                # be; and while nothing is heard of another host, all its runs are looked at here.
+                for job, result in self._run(held) if held else ():
+                    self._ended(job, result, screen, ledgers[job.place])
+                    ledgers[job.place].adopt_stale(but=sweep)
         except BaseException:
             for ledger in ledgers.values():
                 ledger.client.patience = 1.0  # whoever types Ctrl-C has none
@@ -73,6 +87,11 @@ class SweepLauncher(Launcher):
         if screen.failures:
             raise SystemExit(1)
         return [_returned(report) for report in reports]
+
+    def _ended(self, job: Job, result: JobResult, screen: SweepScreen, ledger: "Ledger") -> None:
+        screen.finished(job, result)
+        if result.failure:  # a process that was killed has marked nothing
+            ledger.end("FAILED", job.tags.sweep, job.index, result.failure)
 
     def _job(self, tags: JobTags, words: Sequence[str]) -> Job:
         from sdsl import experiment

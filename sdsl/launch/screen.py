@@ -90,8 +90,13 @@ class SweepScreen:
         if text and not self.console.is_terminal:
             text = f"{self.line()} | {text}"
         if text:
-            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+            self.say(text)
+        for note in result.report.notes if result.report else []:
+            self.say(note)
         self.status.update(self.line())
+
+    def say(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _news(self, job: Job, report: JobReport) -> str:
         """The source of each data set once; in a pipe, one line per job."""

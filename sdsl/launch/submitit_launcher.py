@@ -19,6 +19,8 @@ OURS = {field.name for field in fields(SubmititSettings)}
 class SubmititLauncher(SweepLauncher):
     """Known to Hydra as hydra_plugins.sdsl.SubmititLauncher."""
 
+    outlived = "submitit "  # a job of Slurm goes on when the sweep's process is killed
+
     def __init__(self, **settings: Any):
         ours = {name: value for name, value in settings.items() if name in OURS}
         self.settings = build(SubmititSettings, ours, "hydra.launcher")

@@ -42,14 +42,16 @@ class JobReport:
     data: str  # source, standing and SHA-256 of the rows, in words
     standing: str
     uri: str
+    notes: list[str]  # what a person should know besides
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """How a job ended: with a report, or with the cause of its failure."""
+    """How a job ended: with a report, with the cause of its failure, or put off for a while."""
 
     report: JobReport | None = None
     failure: str = ""
+    held: str = ""  # who makes what the job lacks
 
 
 @dataclass

@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 
 from sdsl import interrupt
 from sdsl.errors import UserError
+from sdsl.launch.sharing import Held
 from sdsl.launch.types import Job, JobResult
 from sdsl.tracking.address import masked
 
@@ -23,6 +24,8 @@ def work(job: Job, task_function: TaskFunction, hydra_context: HydraContext) -> 
     def task(config: DictConfig) -> JobResult:
         try:
             return JobResult(report=task_function(config, tags=job.tags))  # type: ignore[call-arg]
+        except Held as others:
+            return JobResult(held=str(others))
         except UserError as error:
             return failed(str(error))
         except Exception as error:

@@ -5,7 +5,6 @@ import os
 import random
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from mlflow import MlflowClient
@@ -13,8 +12,9 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
 from sdsl.interrupt import shielded
-from sdsl.tracking import database
-from sdsl.tracking.address import is_sqlite, sqlite_file
+from sdsl.tracking import database, moved
+from sdsl.tracking.address import sqlite_file
+from sdsl.tracking.postgres import is_postgres, made_by_one
 from sdsl.tracking.store_errors import explained, may_pass, refused
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ for name in (
 class PatientClient:
     """MlflowClient, each call tried again with backoff while the store is locked or away.
 
-    An SQLite database that is not there yet is made first.
+    A database that is not there yet is made first.
     """
 
     def __init__(self, uri: str):
@@ -40,9 +40,15 @@ class PatientClient:
         if file := sqlite_file(uri):
             database.prepare(file)
         try:
-            self._client = self._patiently(lambda: MlflowClient(uri))
+            self._client = self._patiently(self._open)
         except (MlflowException, SQLAlchemyError) as error:
             raise refused(error, uri) from None
+
+    def _open(self) -> MlflowClient:
+        if not is_postgres(self.uri):
+            return MlflowClient(self.uri)
+        with made_by_one(self.uri):
+            return MlflowClient(self.uri)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._client, name)
@@ -73,9 +79,12 @@ def experiment_id(client: PatientClient, name: str) -> str:
 
 
 def _create_experiment(client: PatientClient, name: str) -> str:
-    beside = Path("outputs", "mlruns").absolute().as_uri() if is_sqlite(client.uri) else None
+    """Of a database here the files are here too; of a server they are where it puts them."""
+    server = client.uri.startswith("http")
+    here, file = moved.USUAL.absolute(), sqlite_file(client.uri)
+    tags = {moved.PLACE: moved.place(file, here)} if file else {}
     try:
-        return client.create_experiment(name, artifact_location=beside)
+        return client.create_experiment(name, None if server else here.as_uri(), tags)
     except MlflowException:
         if (known := client.get_experiment_by_name(name)) is None:
             raise

@@ -19,6 +19,7 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 from sqlalchemy.exc import SQLAlchemyError
 
 from sdsl.errors import UserError
+from sdsl.tracking import moved
 from sdsl.tracking.address import LOCK_SECONDS
 from sdsl.tracking.store_errors import ELSEWHERE, UNUSABLE, refused
 
@@ -26,11 +27,12 @@ PATIENCE = 300  # seconds to wait for another process that makes the database
 
 
 def prepare(file: Path) -> None:
-    """Afterwards the file is a complete store: it was one, or it is made here."""
+    """Afterwards the file is a complete store, in its place: it was one, or it is made here."""
     file = file.absolute()
     lock = file.with_name(f".{file.name}.lock")
     try:
         if not _is_new(file):
+            moved.follow(file)
             return
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(lock, timeout=PATIENCE):
@@ -43,6 +45,8 @@ def prepare(file: Path) -> None:
             f"The MLflow store {file} is being made by another process, which has not finished in "
             f"{PATIENCE} seconds. End that process, delete {lock}, and try again."
         ) from None
+    except sqlite3.Error as error:
+        raise refused(SQLAlchemyError(str(error)), f"sqlite:///{file}") from None
     except OSError as error:
         raise UserError(
             f"The MLflow store {file} cannot be made: {error.strerror or error}. "

@@ -9,6 +9,7 @@ from sdsl.tracking.client import PatientClient
 from sdsl.tracking.records import Entry
 
 MOST = 50_000  # runs in one answer: MLflow's limit
+GOOD = "attributes.status != 'KILLED' and attributes.status != 'FAILED'"
 AVERAGED = (
     *("acc_online", "acc_final", "forgetting", "forgetting_max", "bwt", "fwt", "prequential"),
     *("acc_online_context", "acc_final_context"),
@@ -26,8 +27,18 @@ def entry(run: Run) -> Entry:
 
 def oldest(client: PatientClient, experiment: str, group: str) -> str | None:
     """The parent of a group: the first that was made."""
-    parents = [run.info for run in _search(client, experiment, group, "group")]
+    parents = [run.info for run in parents_of(client, experiment, group)]
+    parents = [info for info in parents if info.status == "FINISHED"]
     return min(parents, key=lambda info: (info.start_time, info.run_id)).run_id if parents else None
+
+
+def parents_of(client: PatientClient, experiment: str, group: str) -> list[Run]:
+    """FINISHED ones, and those that a process is making, which are RUNNING."""
+    return _search(client, experiment, group, "group", f" and {GOOD}")
+
+
+def of(group: str) -> str:
+    return f"tags.group_key = '{group}'"
 
 
 def update(client: PatientClient, experiment: str, parent: str, group: str) -> None:
@@ -53,7 +64,7 @@ def _search(
 ) -> list[Run]:
     return client.search_runs(
         [experiment],
-        f"tags.group_key = '{group}' and tags.kind = '{kind}'{also}",
+        f"{of(group)} and tags.kind = '{kind}'{also}",
         max_results=MOST,
         order_by=["attributes.start_time DESC"],
     )

@@ -1,12 +1,14 @@
 """MLflow as the ledger: a run counts when it is FINISHED and its R and config are whole."""
 
+import random
 import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from mlflow.entities import Metric, Param, Run, RunTag
@@ -16,7 +18,9 @@ from sdsl.config.naming import as_logged
 from sdsl.interrupt import shielded
 from sdsl.tracking import artifacts, groups, provenance
 from sdsl.tracking.address import masked, store_uri
+from sdsl.tracking.claims import Claims, settle
 from sdsl.tracking.client import PatientClient, experiment_id
+from sdsl.tracking.heartbeat import Heartbeat
 from sdsl.tracking.process import Process
 from sdsl.tracking.provenance import ALONE, JobTags
 from sdsl.tracking.records import Entry, Group
@@ -24,6 +28,7 @@ from sdsl.tracking.run_summary import Results
 
 BATCH = 1000  # MLflow's limits on one call: this many values, of them PARAMS params
 PARAMS = 100
+K = TypeVar("K")
 
 
 class Ledger:
@@ -33,15 +38,26 @@ class Ledger:
         self.uri = store_uri(uri)
         self.client = PatientClient(self.uri)
         self.experiment = experiment_id(self.client, experiment)
+        self.claims = Claims(self.client, self.experiment)
+        self.heartbeat = Heartbeat(self.client, [])
 
     def finished(self, group: str) -> dict[int, Entry]:
         """seed -> the latest finished run of this group whose files are as they were written."""
         entries: dict[int, Entry] = {}
         for run in groups.finished_runs(self.client, self.experiment, group):
             entry = groups.entry(run)
-            if entry.seed not in entries and self._is_whole(run):
+            if entry.seed in entries:
+                continue
+            if self._is_whole(run):
                 entries[entry.seed] = entry
+            else:
+                self.claims.broken.add(run.info.run_id)
         return entries
+
+    def holders(self, group: str, keys: Mapping[int, str], job: JobTags) -> dict[int, Process]:
+        """seed -> the living process that makes its run at this moment."""
+        held = self.claims.holders(group, keys.values(), job)
+        return {seed: held[key] for seed, key in keys.items() if key in held}
 
     def _is_whole(self, run: Run) -> bool:
         """Whether R and the config are there and have the SHA-256 that the run's tags say."""
@@ -54,10 +70,14 @@ class Ledger:
 
     @contextmanager
     def recording(
-        self, group: Group, keys: Mapping[int, str], job: JobTags = ALONE
+        self, group: Group, keys: Mapping[int, str], job: JobTags = ALONE, share: bool = True
     ) -> Iterator[dict[int, str]]:
-        """RUNNING runs for {seed: run_key}; what is not FINISHED on the way out says why."""
-        parent = self._parent(group, job)
+        """RUNNING runs for {seed: run_key}; what is not FINISHED on the way out says why.
+
+        Left out are seeds that another process makes or has made meanwhile; share=False makes all.
+        """
+        with shielded():
+            parent = self._parent(group, job)
         shared = {"kind": "run", MLFLOW_PARENT_RUN_ID: parent, "fused_seeds": len(keys)}
         runs: dict[int, str] = {}
         try:
@@ -65,7 +85,10 @@ class Ledger:
                 tags = {**shared, "seed": seed, "run_key": key}
                 with shielded():
                     runs[seed] = self._create_run(f"{group.name} · seed {seed}", group, job, tags)
-            yield runs
+            if share:
+                self._settle(runs, group.group_key, keys, job)
+            with Heartbeat(self.client, runs.values()) as self.heartbeat:
+                yield runs
         except Exception:
             self._give_up(runs.values(), "FAILED", traceback.format_exc())
             raise
@@ -73,7 +96,23 @@ class Ledger:
             self.client.patience = 1.0
             self._give_up(runs.values(), "KILLED")
             raise
-        groups.update(self.client, self.experiment, parent, group.group_key)
+        if runs:
+            groups.update(self.client, self.experiment, parent, group.group_key)
+
+    def _settle(
+        self, runs: dict[int, str], group: str, keys: Mapping[int, str], job: JobTags
+    ) -> None:
+        """Takes those seeds out of my runs that are not mine to make."""
+
+        def look() -> dict[int, list[Run]]:
+            found = self.claims.standing(group, set(keys.values()), job, runs.values())
+            return {seed: found.get(key, []) for seed, key in keys.items()}
+
+        settle(runs, look, partial(self._withdraw, runs))
+
+    def _withdraw(self, runs: dict[K, str], key: K) -> None:
+        with shielded():
+            self.client.delete_run(runs.pop(key))
 
     def _create_run(self, name: str, group: Group, job: JobTags, more: Mapping[str, Any]) -> str:
         tags = {**group.tags(), **provenance.tags(), **job.tags(), **more}
@@ -81,15 +120,20 @@ class Ledger:
         return self.client.create_run(self.experiment, run_name=name, tags=text).info.run_id
 
     def _parent(self, group: Group, job: JobTags) -> str:
-        """The parent of all seeds of a group; of two made at once the older one stays."""
-        if known := groups.oldest(self.client, self.experiment, group.group_key):
-            return known
-        mine = self._create_run(group.name, group, job, {"kind": "group"})
-        self.client.set_terminated(mine, "FINISHED")
-        oldest = groups.oldest(self.client, self.experiment, group.group_key) or mine
-        if oldest != mine:
-            self.client.delete_run(mine)
-        return oldest
+        """The parent of all seeds of a group; of several made at once one stays."""
+        while not (known := groups.oldest(self.client, self.experiment, group.group_key)):
+            mine = self._create_run(group.name, group, job, {"kind": "group"})
+            runs = {"parent": mine}
+            settle(runs, partial(self._parents, mine, group, job), partial(self._withdraw, runs))
+            if runs:
+                self.client.set_terminated(mine, "FINISHED")
+                return mine
+            time.sleep(random.uniform(0.05, 0.3))  # another one's is about to be there
+        return known
+
+    def _parents(self, mine: str, group: Group, job: JobTags) -> dict[str, list[Run]]:
+        found = groups.parents_of(self.client, self.experiment, group.group_key)
+        return {"parent": [run for run in found if self.claims.stands(run, job, [mine])]}
 
     def _give_up(self, run_ids: Iterable[str], status: str, why: str = "") -> None:
         for run_id in run_ids:
@@ -99,8 +143,13 @@ class Ledger:
                     if why:
                         self.client.log_text(run_id, masked(why), "traceback.txt")
 
-    def log(self, run_id: str, config: Mapping[str, Any], results: Results, folder: Path) -> None:
-        """Everything about a run at once; FINISHED comes last, when R is there."""
+    def log(self, run_id: str, config: Mapping[str, Any], results: Results, folder: Path) -> bool:
+        """Everything about a run at once; FINISHED comes last, when R is there.
+
+        False if another host has taken this run over, because no sign of life reached the store.
+        """
+        if self.heartbeat.lapsed() and self.client.get_run(run_id).info.status != "RUNNING":
+            return False
         now = int(time.time() * 1000)
         points = [Metric(name, float(value), now, 0) for name, value in results.metrics.items()]
         for name, curve in results.curves.items():
@@ -111,6 +160,7 @@ class Ledger:
         written = artifacts.digests(artifacts.written(folder))
         self.client.log_batch(run_id, tags=[RunTag(*pair) for pair in written.items()])
         self.client.set_terminated(run_id, "FINISHED")
+        return True
 
     def _log_batches(self, run_id: str, points: list[Metric], params: list[Param]) -> None:
         """One call where it fits."""
@@ -127,17 +177,13 @@ class Ledger:
         with suppress(Exception):  # what is left here, a later command adopts
             self._give_up([run.info.run_id for run in self._running(also)], status, why)
 
-    def adopt_stale(self) -> None:
-        """RUNNING runs whose process, or whose sweep's, was on this host and is gone: KILLED.
+    def adopt_stale(self, but: str | None = None) -> list[str]:
+        """RUNNING runs whose process has ended become KILLED, but those of one sweep; their names.
 
         Runs of another kind, or that somebody else made in this experiment, are left alone.
         """
-        for run in self._running(" and tags.kind = 'run'"):
-            tags = run.data.tags
-            own = " ".join(tags.get(name, "") for name in ("host", "pid", "process_start"))
-            makers = map(Process.parse, (own, tags.get("sweep", "")))
-            if any(maker.gone() for maker in makers if maker):
-                self.client.set_terminated(run.info.run_id, "KILLED")
+        ours = [run for run in self._running() if run.data.tags.get("kind") in ("run", "group")]
+        return self.claims.adopt(run for run in ours if run.data.tags.get("sweep") != but)
 
     def _running(self, also: str = "") -> list[Run]:
         where = f"attributes.status = 'RUNNING'{also}"

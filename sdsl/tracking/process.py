@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,9 +25,17 @@ class Process:
         pid, _, start = rest.partition(" ")
         return cls(host, int(pid), start) if pid.isdecimal() else None
 
+    @classmethod
+    def of(cls, tags: Mapping[str, str]) -> "Process | None":
+        """The maker of a run; None if somebody else made it."""
+        return cls.parse(" ".join(tags.get(name, "") for name in ("host", "pid", "process_start")))
+
+    def is_here(self) -> bool:
+        return self.host == platform.node()
+
     def gone(self) -> bool:
         """Whether it ran on this host and has ended."""
-        if self.host != platform.node():
+        if not self.is_here():
             return False
         if self.start:
             return process_start(self.pid) != self.start

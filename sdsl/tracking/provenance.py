@@ -27,12 +27,13 @@ class JobTags:
 
     sweep: str  # the process that started the sweep
     job: int  # counted from 0
+    waits: bool  # for runs that another process makes; else the job is put off
 
     def tags(self) -> dict[str, str]:
         return {"sweep": self.sweep, "job": str(self.job)}
 
 
-ALONE = JobTags("none", 0)  # a single run
+ALONE = JobTags("none", 0, True)  # a single run
 
 
 @functools.lru_cache
