@@ -201,7 +201,7 @@ def test_hearts_beat_and_a_run_that_was_taken_over_does_not_finish(here, monkeyp
 
 
 def test_a_second_command_waits_and_says_so(here, capfd):
-    slow = ("method=jt", *TINY[1:], "replay.fit.steps=100000000")
+    slow = ("method=jt", *TINY[1:], "replay.fit.steps=100000")
     first = start(*slow)
     wait_for(lambda: [run for run in runs() if run.info.status == "RUNNING"], first)
     second = start(*slow)
@@ -229,7 +229,7 @@ def test_a_sweep_puts_off_what_another_process_makes(here, living, capfd):
     first = next(run for run in done if run.data.params["learner.pretrain.steps"] == "5")
     for run in done:
         client().set_terminated(run.info.run_id, "FAILED")
-    tags = {**first.data.tags, **living}
+    tags = {**first.data.tags, **living, **ALONE.tags()}
     other = client().create_run(first.info.experiment_id, tags=tags).info.run_id
 
     def end_it():
