@@ -28,12 +28,13 @@ def call(*words: str) -> int:
     """The exit status of a command line, run in this process."""
     before, hook, sys.argv = sys.argv, sys.excepthook, ["sdsl.run", *words]
     handlers = {number: signal.getsignal(number) for number in interrupt.SIGNALS}
+    interrupt.end = sys.exit  # not without this process's own end
     try:
         main()
     except SystemExit as stop:
         return stop.code or 0
     finally:
-        sys.argv, sys.excepthook = before, hook
+        sys.argv, sys.excepthook, interrupt.end = before, hook, interrupt.at_once
         for number, handler in handlers.items():
             signal.signal(number, handler)
     return 0

@@ -1,7 +1,8 @@
 """What every launcher does: check all jobs of a sweep, run the long ones first, report the end."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ class SweepLauncher(Launcher):
         self.hydra_context, self.task_function, self.config = hydra_context, task_function, config
 
     @abstractmethod
-    def _run(self, jobs: list[Job]) -> Iterator[tuple[Job, JobResult]]:
+    def _run(self, jobs: list[Job]) -> Generator[tuple[Job, JobResult]]:
         """Run the jobs, started in this order; a job that fails or dies costs no other job."""
 
     def launch(
@@ -63,17 +64,20 @@ class SweepLauncher(Launcher):
         try:
             with screen:
                 held: list[Job] = []
-                for job, result in self._run(sorted(jobs, key=lambda job: -job.cost)):
-                    if result.held:
-                        screen.say(f"put off: {job.overrides}: {result.held}")
-                        held.append(replace(job, tags=replace(job.tags, waits=True)))
-                    else:
-                        self._ended(job, result, screen, ledgers[job.place])
+                # However this ends, the workers end before their runs are marked below.
+                with closing(self._run(sorted(jobs, key=lambda job: -job.cost))) as results:
+                    for job, result in results:
+                        if result.held:
+                            screen.say(f"put off: {job.overrides}: {result.held}")
+                            held.append(replace(job, tags=replace(job.tags, waits=True)))
+                        else:
+                            self._ended(job, result, screen, ledgers[job.place])
                 # All that is left is being made by others. Who waits for it takes it over if need
                 # be; and while nothing is heard of another host, all its runs are looked at here.
-                for job, result in self._run(held) if held else ():
-                    self._ended(job, result, screen, ledgers[job.place])
-                    ledgers[job.place].adopt_stale(but=sweep)
+                with closing(self._run(held) if held else _none()) as results:
+                    for job, result in results:
+                        self._ended(job, result, screen, ledgers[job.place])
+                        ledgers[job.place].adopt_stale(but=sweep)
         except BaseException:
             for ledger in ledgers.values():
                 ledger.client.patience = 1.0  # whoever types Ctrl-C has none
@@ -116,6 +120,10 @@ def cost(setup: "Setup") -> float:
         return float("inf")  # unknown: it may be the longest
     T = min(rows // size - 1, setup.stream.max_segments or rows)
     return float(T * T * size)
+
+
+def _none() -> Generator[tuple[Job, JobResult]]:
+    yield from ()
 
 
 def _returned(report: object) -> JobReturn:

@@ -5,9 +5,11 @@ process (loky, joblib's own), so that a death concerns one job, is known, and is
 """
 
 import os
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from typing import Any
 
 from hydra.types import HydraContext, TaskFunction
@@ -24,7 +26,7 @@ class LocalLauncher(SweepLauncher):
     def __init__(self, **settings: Any):
         self.settings = build(LocalSettings, settings, "hydra.launcher")
 
-    def _run(self, jobs: list[Job]) -> Iterator[tuple[Job, JobResult]]:
+    def _run(self, jobs: list[Job]) -> Generator[tuple[Job, JobResult]]:
         """One job, or one slot, needs no other process."""
         asked = self.settings.n_jobs
         slots = min(len(jobs), asked if asked > 0 else cores())
@@ -81,4 +83,12 @@ class Pools:
         with self.lock:
             self.stopped = True
         for pool in self.all:
-            pool.shutdown(wait=True, kill_workers=True)
+            # The pool itself would wait for its own thread, which may wait for a worker that never
+            # came to life.
+            workers = list((pool._processes or {}).values())
+            pool.shutdown(wait=False, kill_workers=True)
+            for worker in workers:
+                with suppress(OSError):  # it has ended
+                    os.kill(worker.pid, signal.SIGKILL)
+            for worker in workers:
+                worker.join(1.0)

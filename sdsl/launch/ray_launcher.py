@@ -3,7 +3,7 @@
 import logging
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -23,7 +23,7 @@ class RayLauncher(SweepLauncher):
     def __init__(self, **settings: Any):
         self.settings = build(RaySettings, settings, "hydra.launcher")
 
-    def _run(self, jobs: list[Job]) -> Iterator[tuple[Job, JobResult]]:
+    def _run(self, jobs: list[Job]) -> Generator[tuple[Job, JobResult]]:
         address = self.settings.address or os.environ.get("RAY_ADDRESS")
         ray = _connected(address)
         interrupt.install()  # Ray has put its own handlers in their place

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import fields
 from typing import Any
 
@@ -27,7 +27,7 @@ class SubmititLauncher(SweepLauncher):
         # The rest is for submitit itself, which checks it: timeout_min, mem_gb, slurm_* ...
         self.parameters = {name: settings[name] for name in settings if name not in OURS}
 
-    def _run(self, jobs: list[Job]) -> Iterator[tuple[Job, JobResult]]:
+    def _run(self, jobs: list[Job]) -> Generator[tuple[Job, JobResult]]:
         executor, origin = self._executor(), prepare(self, jobs)
         slots = self.settings.n_jobs or len(jobs)
         tries: Counter[int] = Counter()
