@@ -139,7 +139,7 @@ def test_a_refusal_leaves_no_run(here, capfd, mode, word, said):
 
 
 def test_a_class_without_gold_leaves_no_run(here, capfd):
-    (here / "rows.csv").write_text("x,label\n" + "1,a\n" * 60 + "2,b\n" * 60)
+    (here / "rows.csv").write_text("x,label\n" + "1,a\n3,a\n" * 30 + "2,b\n" * 60)
     line = ("dataset=own/csv", "dataset.path=rows.csv", "dataset.segment_size=20", *TINY[2:])
     assert call("method=st", *line, "dataset.test_size=5") == 2
     assert "has no row of class b" in capfd.readouterr().err
