@@ -2,6 +2,9 @@
 
 Where the run was also tested in context, its R_context, too. It also checks what the run says
 about itself: its key, its metrics and the SHA-256 of its files.
+
+python -m sdsl.verify --sample 20 reruns 20 random runs of an exported folder, by default of
+the committed results.
 """
 
 import argparse
@@ -9,6 +12,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,13 +123,46 @@ def _as_logged(results: "Results") -> dict[str, float]:
 @guarded()
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sdsl.verify", description=__doc__)
-    parser.add_argument("run_id", metavar="RUN_ID", help="the 32 digits that MLflow shows")
-    run_id = parser.parse_args(words).run_id
+    add = parser.add_argument
+    add("run_id", metavar="RUN_ID", nargs="?", help="the 32 digits that MLflow shows")
+    add("--sample", type=int, metavar="N", help="rerun N random runs of an exported folder")
+    add(
+        "--from",
+        dest="folder",
+        type=Path,
+        default=Path("outputs/paper"),
+        help="the exported folder (default: %(default)s)",
+    )
+    add("--seed", type=int, default=0, help="which random runs (default: %(default)s)")
+    args = parser.parse_args(words)
+    if (args.run_id is None) == (args.sample is None):
+        parser.error("give either a RUN_ID or --sample N")
     try:
-        verdict = verify(run_id, os.environ.get("MLFLOW_TRACKING_URI"))
+        if args.sample is not None:
+            return _sample(args.folder, args.sample, args.seed)
+        return _one(args.run_id)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def _sample(folder: Path, count: int, seed: int) -> int:
+    from sdsl.report.sample import rerun
+
+    reruns = []
+    for one in rerun(folder, count, seed):
+        reruns.append(one)
+        data = " (with other data: see `python -m sdsl.datasets`)" if one.other_data else ""
+        found = "same bits" if one.same else f"R differs by up to {one.largest:.3g}"
+        print(f"{len(reruns):3}  {one.name}: {found}{data}", flush=True)
+    same = sum(one.same for one in reruns)
+    largest = max(one.largest for one in reruns)
+    print(f"{same} of {len(reruns)} are bit-identical; the largest difference is {largest:.3g}.")
+    return 0 if same == len(reruns) else 1
+
+
+def _one(run_id: str) -> int:
+    verdict = verify(run_id, os.environ.get("MLFLOW_TRACKING_URI"))
     print(f"{verdict.name}: {_about_R(verdict.cells)}")
     if verdict.false_statements:
         print("What the run says about itself and is not so:")

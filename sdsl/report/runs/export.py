@@ -1,7 +1,8 @@
 """Results in a folder small enough for git, and back.
 
-runs.csv, R.npz, R_context.npz where something was tested in context, curves.npz, notes.txt, and
-environment.txt: the packages they were made with.
+runs.csv, R.npz, R_context.npz where something was tested in context, curves.npz, notes.txt,
+configs.json.xz, from which every run can be run again, and environment.txt: the packages they were
+made with.
 """
 
 import io
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sdsl.errors import UserError
+from sdsl.report.runs import configs
 from sdsl.report.runs.results import TEXT_COLUMNS, Results
 
 NOT_EVALUATED = np.uint16(65535)  # stands for NaN in R
@@ -48,6 +50,7 @@ def write(results: Results, folder: Path) -> None:
     (folder / "notes.txt").write_text("".join(f"{n}\n" for n in results.notes), encoding="utf-8")
     if results.environment:
         (folder / ENVIRONMENT).write_text(results.environment, encoding="utf-8")
+    configs.write(results.configs, folder)
     _write_arrays(folder / "R.npz", R)
     (folder / CONTEXT).unlink(missing_ok=True)  # of an earlier export
     if R_context:
@@ -77,7 +80,7 @@ def read(folder: Path) -> Results:
     tested = frame[(frame.prefix + "|" + frame.stream).isin(list(in_context))]
     batches = {run: R for run, R in _accuracies(tested, in_context).items() if not _empty(R)}
     accuracies = _accuracies(frame, counts), _curves(frame, curves)
-    return Results(frame, *accuracies, notes, environment, batches)
+    return Results(frame, *accuracies, notes, environment, batches, configs.read(folder))
 
 
 def _empty(R: np.ndarray) -> bool:

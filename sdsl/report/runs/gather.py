@@ -1,9 +1,11 @@
 """The runs of a tracking store as the report's Results: those that still hold their R."""
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from omegaconf import OmegaConf
 
 from sdsl.errors import UserError
 from sdsl.report.runs.results import SHAPE_COLUMNS, Results
@@ -77,7 +79,18 @@ def _read(runs: Runs, current: Selection, notes: tuple[str, ...]) -> Results:
     frame = frame.sort_values(["prefix", "stream", "variant", "probe", "seed"])
     notes = (*complete.notes, *never_as_shipped(frame), *current.notes)
     environment = _environment(runs, str(frame.started.idxmax()))
-    return Results(frame, R, curves, notes, environment, _in_context(runs, frame))
+    in_context = _in_context(runs, frame)
+    return Results(frame, R, curves, notes, environment, in_context, _configs(runs, frame))
+
+
+def _configs(runs: Runs, frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """group_key -> the config of its first run."""
+    found = {}
+    for run_id, group in frame.group_key.drop_duplicates().items():
+        with suppress(UserError):  # the file is lost: this group cannot be run again
+            text = runs.file(str(run_id), "config.yaml").decode()
+            found[group] = OmegaConf.to_container(OmegaConf.create(text))
+    return found
 
 
 def _in_context(runs: Runs, frame: pd.DataFrame) -> dict[str, np.ndarray]:

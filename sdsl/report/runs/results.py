@@ -1,8 +1,10 @@
 """Finished runs in memory: a table with one row per run, and the R and curves of every run."""
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,6 +36,7 @@ class Results:
     environment: str = ""  # every package of the newest run, one per line, as `pip freeze` has it
     # run_id -> [T, T], of runs that were also tested in context
     R_context: Mapping[str, np.ndarray] = field(default_factory=dict)
+    configs: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by group_key
 
     def by_setting(self) -> dict[Setting, "Results"]:
         """The runs of every setting that was run."""
@@ -56,13 +59,13 @@ class Results:
             name: {run: points for run, points in by_run.items() if run in known}
             for name, by_run in self.curves.items()
         }
-        return Results(frame, self.R, curves, self.notes, self.environment, self.R_context)
+        return dataclasses.replace(self, frame=frame, curves=curves)
 
     def in_place(self, methods: Mapping[str, str]) -> "Results":
         """The same runs, with one method in the place of another: {shown: runs}."""
         frame = self.frame[~self.frame.variant.isin([*methods])]
         shown = frame.variant.replace({runs: name for name, runs in methods.items()})
-        return Results(frame.assign(variant=shown), self.R, self.curves, self.notes)
+        return dataclasses.replace(self, frame=frame.assign(variant=shown))
 
     def scores(self, variant: str, stream: str, metric: str = "acc_final") -> pd.Series:
         """seed -> value of a metric, for the runs of one cell."""
