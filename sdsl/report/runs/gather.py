@@ -85,7 +85,7 @@ def _read(runs: Runs, current: Selection, notes: tuple[str, ...]) -> Results:
 
 def _configs(runs: Runs, frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """group_key -> the config of its first run."""
-    found = {}
+    found: dict[str, Any] = {}
     for run_id, group in frame.group_key.drop_duplicates().items():
         with suppress(UserError):  # the file is lost: this group cannot be run again
             text = runs.file(str(run_id), "config.yaml").decode()
