@@ -207,3 +207,18 @@ def test_the_runs_of_the_tracker_are_of_one_clean_commit(tracked):
     assert not tracked.dirty.any()
     assert tracked.git_sha.nunique() == 1
     assert tracked.lasting_swap[tracked.variant == "tracker"].sum() == 0
+
+
+def test_the_bounds_of_the_replay():
+    found = pd.read_csv(PAPER / "bounds.csv")
+    assert (found.near == (found.below <= 0.02)).all()
+    development = found[found.kind == "development"]
+    text = " ".join(named("outputs/paper/SETTINGS.md").text.split())
+    n = len(development)
+    assert f"On {development.near.sum()} of {n} streams the replay is within .02 of 1-NN" in text
+    rows = named("outputs/paper/SETTINGS.md").table("true labels, Acc_t")
+    missed = development[~development.near]
+    assert found[found.kind == "archive"].near.sum() == 5  # "the five of the archive"
+    assert [name.partition(",")[0] for name in rows] == list(missed.stream)
+    for row, line in zip(rows.values(), missed.itertuples(), strict=True):
+        assert row[:2] == [shown(line.nearest), shown(line.oracle_labels)]

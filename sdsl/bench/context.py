@@ -61,13 +61,14 @@ def accuracies(stream: str, seeds: Sequence[int], also: Sequence[str] = ()) -> p
 
 
 def _right(outcome: Outcome, X: Tensor, y: Tensor, size: int, mixed: bool) -> Iterator[Tensor]:
-    """Hits of every batch, [S, 1, size] at a time; nothing where a test part is too small."""
+    """Hits [S, B, size] of all batches of a test part; nothing where the part is too small."""
     classifier, T = outcome.learner.classifier, X.shape[1]
     assert isinstance(classifier, InContext)  # the tracker's is
     for j in range(T):
-        for x, truth in batches(X, y, j, size, mixed):
-            scaled = outcome.scaler(x)
-            yield classifier.context(scaled[:, None])[:, 0] == truth
+        if made := list(batches(X, y, j, size, mixed)):
+            x, truth = (torch.stack(part, 1) for part in zip(*made, strict=True))
+            scaled = outcome.scaler(x.flatten(1, 2)).view_as(x)  # [S, B, size, d]
+            yield classifier.context(scaled) == truth
 
 
 def batches(
