@@ -175,6 +175,19 @@ def test_the_table_of_the_search():
     assert table.strip() in named("outputs/paper/SETTINGS.md").text
 
 
+def test_the_table_of_registration():
+    runs = pd.read_csv(PAPER / "registration.csv")
+    assert runs.seed.min() >= 10
+    by = runs.groupby("stream", sort=False)
+    table = by[["before", "after"]].mean().assign(worst=by.after.min())
+    table.loc["**mean**"] = table.mean()
+    text = named("outputs/paper/SETTINGS.md").text
+    for stream, row in table.iterrows():
+        cells = (f"{value:.3f}".removeprefix("0") for value in row)
+        assert f"| {stream} | {' | '.join(cells)} |" in text
+    assert set(table.index[:-1]) <= set(FAMILIES["tracker"].streams)
+
+
 def test_what_one_run_costs():
     rows = json.loads((PAPER / "bench" / "store.json").read_text())["rows"]
     one, twelve, disk = (row["raw"] for row in rows)

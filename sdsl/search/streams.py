@@ -32,7 +32,9 @@ LARGE = {"segment_size": 700, "test_size": 200}
 SHORT = f"{PATH} dataset.segments=60"
 WHEEL = {"layout": "wheel", "classes": 4, "segment_size": 800, "test_size": 240}
 COLUMN = {"layout": "column", "classes": 5}
-KEYS = {"features": 10, "classes": 4, "test_size": 30}
+KEYS = {"features": 10, "classes": 4}
+HUNDRED = {"segment_size": 100, "test_size": 30, "segments": 16}
+SIXTY = {"segment_size": 60, "test_size": 18, "segments": 26}
 PAIR = {"segment_size": 200, "test_size": 60, "segments": 80}
 MANY = {"segment_size": 800, "test_size": 240, "classes": 2, "gap": 3.5}
 CRESCENTS = {"shape": "crescent", "gap": 4}
@@ -77,9 +79,9 @@ TRACKER = {
     "column, to and fro": shapes(53, **COLUMN, travel=60, gap=4, periods=2, segments=60),
     "three Gaussians turn": shapes(55, **MANY, modes=3, wander=9, turn=8),
     "four Gaussians": shapes(56, **MANY, modes=4, wander=14),
-    "keys": shapes(57, **KEYS, gap=3.2, wander=8, segment_size=100, segments=16),
-    "keys, two modes": shapes(58, **KEYS, modes=2, gap=3.2, wander=7, segment_size=200, segments=8),
-    "keys, 60 rows": shapes(59, **KEYS, gap=3.5, wander=5, segment_size=60, segments=26),
+    "keys": shapes(57, **KEYS, gap=3.2, wander=8, **HUNDRED),
+    "keys, two modes": shapes(58, **KEYS, modes=2, gap=3.2, wander=7, **PAIR | {"segments": 8}),
+    "keys, 60 rows": shapes(59, **KEYS, gap=3.5, wander=5, **SIXTY),
     "pair": shapes(60, **PAIR, gap=3.2, travel=150, periods=2),
     "pair turns": shapes(61, **PAIR, gap=3.0, turn=4.5, travel=40),
     "words": shapes(73, binary=True, features=300, gap=12, modes=4, wander=8, segments=20),
@@ -112,7 +114,7 @@ HELD_OUT = {
     "column": shapes(144, **COLUMN, travel=130, gap=4.5),
     "column, back": shapes(145, **COLUMN, travel=25, gap=4, periods=2, segments=60),
     "three Gaussians turn": shapes(146, **MANY, modes=3, wander=8, turn=-10),
-    "keys": shapes(147, **KEYS, gap=3.2, wander=8, segment_size=100, segments=16),
+    "keys": shapes(147, **KEYS, gap=3.2, wander=8, **HUNDRED),
     "pair": shapes(148, **PAIR, gap=3.1, travel=120, turn=3),
     "words": shapes(150, binary=True, features=400, gap=12, modes=4, shares=[70, 30], segments=20),
     "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=5 dataset.features=4",
