@@ -16,7 +16,7 @@ from sdsl.errors import UserError
 from sdsl.output import guarded
 
 PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start"]
-ALSO = ["method", "context"]  # measured when asked for by name; not in the joint table
+ALSO = ["method", "context", "use"]  # measured when asked for by name; not in the joint table
 TABLE = "table.md"  # all parts in one; the committed one is in outputs/paper/bench/README.md
 
 
@@ -37,7 +37,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         for part in args.parts or PARTS:
             module = importlib.import_module(f"sdsl.bench.{part}")
-            if args.install and part == "peers":
+            if args.install and hasattr(module, "install"):
                 module.install(args.out)
             before = timing.load()
             measured = module.measure(args.tiny, args.out)

@@ -124,14 +124,14 @@ def write(file: Path, table: Table) -> int:
     return -(-stream.n // 64)
 
 
-def worker(program: str, which: str, file: Path) -> dict | str:
+def worker(program: str, which: str, file: Path, script: str = "peer.py") -> dict | str:
     """What the peer measured of itself, or why it could not."""
     if not Path(program).exists():
         return "not installed; python -m sdsl.bench peers --install"
     if which == "capymoa" and not shutil.which("java"):
         return "CapyMOA needs Java"
     clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    words = [program, str(ENV / "peer.py"), which, str(file)]
+    words = [program, str(ENV / script), which, str(file)]
     done = subprocess.run(words, capture_output=True, text=True, env=clean)
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["no message"])[-1]

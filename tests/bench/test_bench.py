@@ -6,7 +6,7 @@ import pytest
 import support
 
 from sdsl.bench import __main__ as bench
-from sdsl.bench import data, fuse, growth, loop, peers, shares, store, timing
+from sdsl.bench import data, fuse, growth, loop, peers, shares, store, timing, use
 from sdsl.bench import rows as results
 
 
@@ -30,6 +30,22 @@ def test_absent_peers_are_skipped_with_the_command_that_installs_them(tmp_path):
         assert "--install" in rows[name].found
         assert rows[name].met is None
     assert "bare loop against ours with tracking" in rows
+
+
+def test_use_measures_every_operation_and_names_absent_peers(tmp_path):
+    rows = {row.what: row for row in use.measure(True, tmp_path)}
+    for method in use.METHODS:
+        for what, how in use.WHAT.items():
+            assert rows[f"{method}, {what}: {how}"].raw["cpu"] >= 0
+    for name in use.PEERS:
+        assert "skipped" in rows[name].found and "--install" in rows[name].found
+
+
+def test_a_peer_is_put_beside_ours_as_a_ratio():
+    mine = {m: {"adapt": timing.Cost(0.5, 1.0)} for m in use.METHODS}
+    theirs = {"cpu": 2.0, "wall": 2.0, "rows": 1000, "accuracy": 0.9}
+    row = use._theirs("river", "a tree", theirs, mine, 500)
+    assert row.raw["ratio_tracker"] == 2.0 and "2000.0 ms CPU per 1,000 rows" in row.found
 
 
 def test_shares_cover_the_run(tmp_path, monkeypatch):

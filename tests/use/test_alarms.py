@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import support
 
 from sdsl.estimator import StreamClassifier
+from sdsl.use import alarm_rates
 
 SIZE, STEPS = 150, 6
 EVEN = np.full(2, 0.5)
@@ -74,32 +76,22 @@ def test_one_row_or_ten_raise_no_alarm_about_shares_or_trust():
     assert (model.history_.warnings == "").all()
 
 
-def calm_streams(seeds):
-    """20 streams of 2 to 5 classes, 2 to 20 features, even and uneven, round and skewed; a third
-    of them turn by 0.2 radians on their way."""
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        C, d, n = 2 + seed % 4, (2, 3, 5, 10, 20)[seed % 5], (60, 100, 200, 400)[seed % 4]
-        shares = np.full(C, 1 / C) if seed % 3 else np.r_[0.7, np.full(C - 1, 0.3 / (C - 1))]
-        y = rng.choice(C, 11 * n, p=shares)
-        angle = 2 * np.pi * y / C + np.linspace(0, 0.2 * (seed % 3 == 1), len(y))
-        X = rng.normal(0, 0.5, (len(y), d))
-        X[:, :2] += 3 * np.c_[np.cos(angle), np.sin(angle)]
-        X = np.exp(X / 2) if seed % 2 else X
-        yield list(zip(np.split(X, 11), np.split(y, 11), strict=True))
-
-
-FRESH = range(20, 40)  # seeds; the thresholds were set while looking at streams 0 to 19
-
-
 def test_false_alarms_are_rare():
-    """Segments with an alarm among the 200 of 20 calm streams (mean accuracy in brackets).
+    """The other methods are in the table of sdsl/use/README.md, which the next test holds."""
+    found = alarm_rates.rates("st")
+    assert found.segments == 200 and found.false <= 2
+    assert min(found.caught.values()) >= len(alarm_rates.BUILT) - 1
 
-    Fresh streams, 20 to 39: `st` 1 (0.5 %), `ours` 9 (4.5 %), `scargc` 30 (15 %). 8 of those of
-    `ours` are of stream 39, which it gets wrong (0.76); of `scargc`, 27 are of streams below 0.9.
-    Streams 0 to 19, by which thresholds were chosen: `st` 0, `ours` 8, `scargc` 31.
-    No alarm does not mean right: `scargc` raises none on stream 33 (0.65).
-    """
-    said = [text for segments in calm_streams(FRESH) for text in warnings(segments)]
-    assert len(said) == 200
-    assert sum(text != "" for text in said) <= 2, [text for text in said if text]
+
+def test_the_table_of_the_readme_is_what_the_command_prints(capsys):
+    readme = (support.ROOT / "sdsl" / "use" / "README.md").read_text()
+    alarm_rates.main([])
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 2 + len(alarm_rates.METHODS)
+    assert printed in readme
+
+
+def test_a_method_that_cannot_be_used_is_one_sentence(capsys):
+    with pytest.raises(SystemExit):
+        alarm_rates.main(["jt"])
+    assert "reads true labels" in capsys.readouterr().err
