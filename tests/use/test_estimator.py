@@ -132,6 +132,11 @@ def test_rows_far_from_anything_seen(turning):
         assert model.history_.far.tolist() == [0, 1]
 
 
+def test_the_default_is_the_method_that_the_results_recommend():
+    readme = (support.ROOT / "README.md").read_text()
+    assert f"**Which method?** Start with `{StreamClassifier().method}`" in readme
+
+
 def test_history(quick, turning):
     model = quick().fit(*turning[0])
     assert list(model.history_.columns) == [

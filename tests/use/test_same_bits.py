@@ -129,6 +129,34 @@ def test_the_file_holds_gold_and_the_lookback_and_no_other_row(quick, turning, t
     assert np.isin(turning[0][0], numbers).all()
 
 
+# Rows of the last segment and of all earlier ones that may be in the file beside the lookback.
+REMEMBERED = {"scargc": (60, 0), "record": (100, 100), "ours_record": (100, 100)}
+
+
+def test_no_method_keeps_more_rows_than_the_readme_says(blind_method, turning, tmp_path):
+    from conftest import short
+    from safetensors import safe_open
+
+    size = 10
+    overrides = short(blind_method) | {"lookback.size": size}
+    model = StreamClassifier(blind_method, overrides=overrides).fit(*turning[0])
+    for X, _ in turning[1:4]:
+        model.adapt(X)
+    model.save(tmp_path / "m.sdsl")
+    with safe_open(tmp_path / "m.sdsl", "np") as file:
+        numbers = np.concatenate([file.get_tensor(k).ravel() for k in file.keys()])  # noqa: SIM118
+
+    def held(X: np.ndarray) -> int:
+        scaled = model.following_.adapting.scaler(torch.from_numpy(X)[None])[0].numpy()
+        rows = np.isin(X, numbers).all(1) | np.isin(scaled, numbers).all(1)
+        # The mean of a class that had one row is that row.
+        return int((rows & ~np.isin(X, model.following_.last.mean.astype(np.float32)).all(1)).sum())
+
+    last, earlier = REMEMBERED.get(blind_method, (0, 0))
+    assert held(turning[3][0]) <= size + last
+    assert sum(held(X) for X, _ in turning[1:3]) <= earlier
+
+
 if __name__ == "__main__":
     folder = sys.argv[1]
     there = StreamClassifier.load(f"{folder}/m.sdsl")

@@ -11,6 +11,7 @@ import sys
 import time
 import tomllib
 import urllib.request
+from dataclasses import replace
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -72,6 +73,15 @@ def test_it_is_the_model_that_the_run_left(trial):
     model = served.final_model(setup, done.stream, 1)
     mine, theirs = model.following_.adapting.learner, done.outcome.learner
     assert all(torch.equal(a[0], b[1]) for a, b in zip(mine.theta, theirs.theta, strict=True))
+
+
+def test_its_features_have_the_names_of_the_stream(trial):
+    setup, _ = trial
+    table = replace(support.blobs(rows=240, classes=3, d=3), features=("u", "v", "site=a"))
+    stream = experiment.cut(setup, table, [0])
+    model = served.final_model(setup, stream, 0)
+    assert list(model.feature_names_in_) == ["u", "v", "site=a"]
+    assert list(served.example(stream, 0).columns) == ["u", "v", "site=a"]
 
 
 def test_the_address_of_the_store_is_not_in_it(trial, tmp_path):
