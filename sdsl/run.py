@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import traceback
 from types import TracebackType
 
@@ -9,8 +10,8 @@ import hydra
 from omegaconf import OmegaConf
 
 from sdsl import __version__, interrupt
+from sdsl.config import foreign, refusals, seeds, trust
 from sdsl.config import help as help_page
-from sdsl.config import refusals, seeds, trust
 from sdsl.config.home import home
 from sdsl.launch import job, plugins
 from sdsl.output import guarded
@@ -31,14 +32,20 @@ def main() -> None:
     sys.excepthook = _print_masked
     start = hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")
     try:
+        refusals.check_flags(sys.argv[1:])
         sys.argv[1:] = seeds.rewrite(sys.argv[1:])
         try:
-            start(job.task)()
+            with tempfile.TemporaryDirectory(prefix="sdsl-hydra-") as os.environ["SDSL_HYDRA"]:
+                start(job.task)()
         except job.PastHydra as carrier:
             raise carrier.error from None
     except Exception as error:
         if not refusals.refused(error):
-            raise
+            bug = foreign.message(error)
+            if bug is None:
+                raise
+            print(masked(bug), file=sys.stderr)
+            sys.exit(1)
         print(masked(refusals.message(error)), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:

@@ -13,6 +13,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from sdsl import interrupt
+from sdsl.config.naming import Names
 from sdsl.config.schema import Setup
 from sdsl.launch import job
 from sdsl.launch.types import JobReport
@@ -21,6 +22,7 @@ from sdsl.tracking.address import store_uri
 
 ROOT = Path(__file__).parents[1]
 TINY = ("method=st", "dataset=twonorm", "stream.max_segments=2", "learner.pretrain.steps=5")
+TINY_NAME = "st (learner.pretrain.steps=5) · twonorm · max_segments=2"  # what its runs are called
 SERIAL = "hydra.launcher.n_jobs=1"
 
 
@@ -66,11 +68,12 @@ def checked_only(monkeypatch) -> list[Setup]:
 
     def note(setup, screen, tags=None) -> JobReport:
         setups.append(setup)
-        return JobReport(setup.name, "d", "g", [], 0, "data", "own", "sqlite:///x", [])
+        names = Names(setup.name, "d", "")
+        return JobReport(names, "g", "", [], 0, "data", "own", False, "sqlite:///x", "1", [])
 
     monkeypatch.setattr(job, "run", note)
-    monkeypatch.setattr(job, "print_summary", lambda reports: None)
-    monkeypatch.setattr("sdsl.launch.launcher.print_summary", lambda reports: None)
+    monkeypatch.setattr(job, "print_summary", lambda *_: None)
+    monkeypatch.setattr("sdsl.launch.launcher.print_summary", lambda *_: None)
     return setups
 
 

@@ -20,6 +20,7 @@ from mlflow import MlflowClient
 
 from sdsl import label
 from sdsl.bench import __main__ as bench
+from sdsl.config.naming import Names
 from sdsl.launch import job
 from sdsl.launch.types import JobReport
 from sdsl.search.variants import FAMILIES
@@ -93,7 +94,8 @@ def test_every_run_command_is_accepted(here, monkeypatch, words):
     def accept(setup, screen, tags=None):
         accepted.append(setup)
         entry = Entry(0, "", {"acc_online": 0.0, "acc_final": 0.0, "lasting_swap": 0.0})
-        return JobReport(setup.name, "", "", [entry], 1, "data", "own", store_uri(None), [])
+        names, uri = Names(setup.name, "d", ""), store_uri(None)
+        return JobReport(names, "", "", [entry], 1, "data", "own", False, uri, "1", [])
 
     monkeypatch.setattr(job, "run", accept)
     sweep = "-m" in words[3:] or any(word.startswith("+sweeps") for word in words)
@@ -227,11 +229,14 @@ def recorded(lay_out):
 
 
 def test_the_metric_of_a_replay_is_logged(recorded):
-    assert "loss_tune" in recorded("replay=tune")[1]
+    run, columns = recorded("replay=tune")
+    assert "loss_tune" in columns and "step/loss_tune" in run.data.metrics
 
 
 def test_the_metric_of_a_labeler_is_logged(recorded):
-    assert "mean_confidence" in recorded("labeler=watched")[1]
+    run, columns = recorded("labeler=watched")
+    assert "mean_confidence" in columns and "step/mean_confidence" in run.data.metrics
+    assert run.data.tags["variant"] == "ours (labeler=lab.watched, learner.pretrain.steps=5)"
 
 
 def test_the_curve_of_a_probe_is_logged(recorded):

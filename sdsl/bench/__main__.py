@@ -14,6 +14,7 @@ from rich.console import Console
 from sdsl.bench import rows, timing
 from sdsl.errors import UserError
 from sdsl.output import guarded
+from sdsl.progress import Parts
 
 PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start"]
 ALSO = ["method", "context", "use"]  # measured when asked for by name; not in the joint table
@@ -34,8 +35,11 @@ def main(words: Sequence[str] | None = None) -> int:
     if unknown := set(args.parts) - set(known):
         parser.error(f"unknown part {', '.join(sorted(unknown))}; parts: {', '.join(known)}")
     console = Console(width=None if sys.stdout.isatty() else 140)
+    chosen = args.parts or PARTS
+    progress = Parts("measuring", len(chosen))  # lines only: a bar would be measured, too
     try:
-        for part in args.parts or PARTS:
+        for part in chosen:
+            progress.next(part)
             module = importlib.import_module(f"sdsl.bench.{part}")
             if args.install and hasattr(module, "install"):
                 module.install(args.out)

@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from sdsl.config import trust
@@ -21,8 +22,12 @@ def composed(*overrides: str) -> dict[str, Any]:
 def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
     os.environ.setdefault("SDSL_HOME", str(home()))  # conf/config.yaml reads it
     trust.install()
-    with initialize_config_dir(str(home() / "conf"), version_base="1.3"):
-        return OmegaConf.to_container(compose("config", list(overrides)), resolve=True)  # type: ignore[return-value]
+    running, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # one at a time
+    try:
+        with initialize_config_dir(str(home() / "conf"), version_base="1.3"):
+            return OmegaConf.to_container(compose("config", list(overrides)), resolve=True)  # type: ignore[return-value]
+    finally:
+        GlobalHydra.instance().hydra = running
 
 
 def component(group: str, name: str, **changes: Any) -> Any:

@@ -8,6 +8,7 @@ from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from sdsl.config.home import home
 from sdsl.errors import UserError
 
 GROUPS = ("dataset", "method", "labeler", "replay", "seed", "probe", "sweeps")
@@ -26,6 +27,15 @@ HELP = """python -m sdsl.run: one run, or a sweep, of semi-supervised drifted st
 def config_folders(hydra: HydraConf | DictConfig) -> list[Path]:
     """The folders of Hydra's search path, ours and the user's (--config-dir)."""
     return [Path(source.path) for source in hydra.runtime.config_sources if source.schema == "file"]
+
+
+def own_folders() -> tuple[Path, ...]:
+    """Those of --config-dir, of the job that Hydra runs now; none without Hydra."""
+    if not HydraConfig.initialized():
+        return ()
+    ours = {home().resolve(), (home() / "conf").resolve()}
+    found = (folder.resolve() for folder in config_folders(HydraConfig.get()))
+    return tuple(folder for folder in found if folder not in ours)
 
 
 def options(group: str, folders: Iterable[Path]) -> dict[str, list[Path]]:

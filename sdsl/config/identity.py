@@ -11,6 +11,7 @@ METHOD = ("method", "learner", "labeler", "replay", "lookback")
 STREAM = ("dataset", "stream")
 MEASURED = ("eval", "probe")
 RUN = (*STREAM, *METHOD, *MEASURED)
+SCREEN = ("sort",)  # how results are shown: no part of what is run, logged or verified
 # Where rows come from; the SHA-256 of the rows themselves says what they are.
 WHERE_FROM = ("dataset.sources", "dataset.expect")
 

@@ -2,119 +2,167 @@
 
 A run of a method as conf/ has it is called by the method's name: 'ours'. Any setting that differs
 is added: 'ours (labeler=confidence)'. Settings are compared as the ledger logs them, as strings.
+The table on the screen, MLflow and the report use the same names.
 """
 
-import functools
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
+from sdsl.config import shipped
+from sdsl.config.identity import MEASURED, METHOD, STREAM, settings
+from sdsl.config.shipped import Folders, Params, as_logged, known_methods
 
-from sdsl.config.compose import composed
-from sdsl.config.home import home
-from sdsl.config.identity import METHOD, STREAM, flatten, settings
+__all__ = ["as_logged", "known_methods"]
 
-LONGEST_VALUE = 6000  # MLflow keeps this many characters of a logged setting
 METHOD_NAME, DATASET_NAME = "method.name", "dataset.name"
+PARTS = ("labeler", "replay")
 # Settings that make another method although they stand in another section: how its inputs are
 # scaled, and Acc_T over fewer columns of R, which is another number. (eval.every only adds rows
 # of R that the metrics do not need.)
 ALSO_METHOD = ("stream.scaler", "eval.columns")
-# Tables show these beside a stream's name: the setting, and the number of segments T.
+# The report shows these beside a stream's name: the setting, and the number of segments T.
 SHOWN_BESIDE_THE_NAME = ("stream.prefix", "stream.max_segments", "dataset.calibrated_segments")
 
 
-def method_label(method: str, params: Mapping[str, str]) -> str:
+@dataclass(frozen=True)
+class Names:
+    """What the runs of one config are called; two configs differ in at least one of the three."""
+
+    variant: str  # 'ours (lookback.size=20)'
+    stream: str  # 'spam (order=chronological)'
+    setting: str  # how much of the stream, measured how: '', 'max_segments=3, probe=flatness'
+
+    def __str__(self) -> str:
+        return " · ".join(filter(None, (self.variant, self.stream, self.setting)))
+
+
+def names(method: str, dataset: str, params: Params, folders: Folders = ()) -> Names:
+    """`folders`: where to look for YAML files besides conf/."""
+    return Names(
+        method_label(method, params, folders),
+        stream_label(dataset, params, folders),
+        setting_label(dataset, params, folders),
+    )
+
+
+def method_label(method: str, params: Params, folders: Folders = ()) -> str:
     """'ours', or 'ours (labeler=confidence)'. `params`: the run's settings as logged.
 
     A run with the settings of another method is called by that method's name. A method that conf/
     does not have keeps its name, whatever its settings.
     """
     chosen = method_settings(params)
-    shipped = shipped_method(method)
-    if not shipped or not differences(chosen, shipped):
+    base = shipped_method(method, folders)
+    if not base or not differences(chosen, base):
         return method
-    for other in known_methods():
-        if not differences(chosen, shipped_method(other)):
+    for other in known_methods(folders):
+        alike = _has_parts(other, chosen, folders)
+        if alike and not differences(chosen, shipped_method(other, folders)):
             return other
-    parts = []
-    for group in ("labeler", "replay"):
-        name = chosen.get(f"{group}.name")
-        if name != shipped.get(f"{group}.name"):
+    parts, choices = [], []
+    for group in PARTS:
+        name = chosen.get(f"{group}.name", "")
+        if name != base.get(f"{group}.name"):
             parts.append(f"{group}={name}")
+            choices.append(f"{group}={shipped.option(group, name, folders) or name}")
     # Another labeler or replay brings its own settings. Only those that were changed are named.
-    base = shipped_method(method, *parts) or shipped
-    parts += _named(differences(chosen, base))
-    return f"{method} ({', '.join(parts)})" if parts else method
+    base = shipped_method(method, folders, *choices) or base
+    said = {f"{group}.name" for group in PARTS}
+    parts += _named(differences(chosen, base), without=said)
+    return _with(method, parts)
 
 
-def stream_label(dataset: str, params: Mapping[str, str]) -> str:
+def stream_label(dataset: str, params: Params, folders: Folders = ()) -> str:
     """'spam', or 'spam (order=chronological)'. `params`: the run's settings as logged."""
-    shipped = shipped_stream(dataset)
-    if not shipped:
+    option = shipped.option("dataset", dataset, folders)
+    if option is None:
         return dataset
-    parts = _named(differences(stream_settings(params), shipped))
-    return f"{dataset} ({', '.join(parts)})" if parts else dataset
+    base = stream_settings(shipped.params(folders, f"dataset={option}"))
+    said = shipped.in_the_name("dataset", option, folders)
+    return _with(dataset, _named(differences(stream_settings(params), base), without=said))
 
 
-def config_sha256(params: Mapping[str, str]) -> str:
+def setting_label(dataset: str, params: Params, folders: Folders = ()) -> str:
+    """'', or 'max_segments=3, probe=flatness': what is no part of method and stream."""
+    option = shipped.option("dataset", dataset, folders)
+    probe = params.get("probe.name", "none")
+    choices = [f"dataset={option}"] if option else []
+    base = shipped.params(folders, *choices)
+    parts = []
+    if probe != base.get("probe.name"):
+        parts.append(f"probe={probe}")
+        choices.append(f"probe={shipped.option('probe', probe, folders) or probe}")
+        base = shipped.params(folders, *choices) or base
+    measured = settings(params, MEASURED) | {
+        key: params[key] for key in SHOWN_BESIDE_THE_NAME if key in params
+    }
+    said = {"probe.name", *ALSO_METHOD}
+    return ", ".join([*parts, *_named(differences(measured, base), without=said)])
+
+
+def recorded_label(method: str, params: Params, recorded: str | None) -> str:
+    """The label of a run read back: by its settings, unless it used somebody's own YAML files.
+
+    Only who made the run had those at hand, and recorded the label.
+    """
+    foreign = any("." in params.get(f"{group}.name", "") for group in PARTS)
+    if recorded and (foreign or method not in known_methods()):
+        return recorded
+    return method_label(method, params)
+
+
+def recorded_stream(dataset: str, params: Params, recorded: str | None) -> str:
+    """The same for its stream."""
+    foreign = shipped.option("dataset", dataset, ()) is None
+    return recorded if recorded and foreign else stream_label(dataset, params)
+
+
+def config_sha256(params: Params) -> str:
     """A name for a method on a stream: the same for every seed and probe, in every store."""
     config = settings(params, (*METHOD, *STREAM)) | method_settings(params)
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
-def differences(chosen: Mapping[str, str], shipped: Mapping[str, str]) -> dict[str, str]:
+def differences(chosen: Params, base: Params) -> dict[str, str]:
     """The settings of a run that conf/ has otherwise.
 
     A setting that did not exist yet when an older run was made is no difference.
     """
-    return {key: value for key, value in chosen.items() if shipped.get(key) != value}
+    return {key: value for key, value in chosen.items() if base.get(key) != value}
 
 
-def method_settings(params: Mapping[str, str]) -> dict[str, str]:
+def method_settings(params: Params) -> dict[str, str]:
     """The settings that make a method. Its name is none of them: a label may be another name."""
     chosen = {k: v for k, v in settings(params, METHOD).items() if k != METHOD_NAME}
     return chosen | {key: params[key] for key in ALSO_METHOD if key in params}
 
 
-def stream_settings(params: Mapping[str, str]) -> dict[str, str]:
+def stream_settings(params: Params) -> dict[str, str]:
     """The settings that make a stream, without what is shown beside its name."""
     hidden = (DATASET_NAME, *SHOWN_BESIDE_THE_NAME, *ALSO_METHOD)
     return {k: v for k, v in settings(params, STREAM).items() if k not in hidden}
 
 
-def as_logged(config: Mapping[str, Any]) -> dict[str, str]:
-    """A config as the params of a run: flat, every value a string."""
-    return {key: str(value)[:LONGEST_VALUE] for key, value in flatten(config).items()}
-
-
-@functools.cache
-def shipped_method(method: str, *changes: str) -> Mapping[str, str]:
+def shipped_method(method: str, folders: Folders = (), *changes: str) -> dict[str, str]:
     """The settings of `method=<method> <changes>`; empty if conf/ has no such method."""
-    return method_settings(_composed_params(f"method={method}", *changes))
+    return method_settings(shipped.params(folders, f"method={method}", *changes))
 
 
-@functools.cache
-def shipped_stream(dataset: str) -> Mapping[str, str]:
-    """The settings of `dataset=<dataset>`; empty if conf/ has no such dataset."""
-    return stream_settings(_composed_params(f"dataset={dataset}"))
+def _has_parts(method: str, chosen: Params, folders: Folders) -> bool:
+    """Whether a method may be the one: composing it, which takes longer, would tell for sure."""
+    parts = shipped.parts_of(method, folders)
+    pairs = ((parts.get(group), chosen.get(f"{group}.name")) for group in PARTS)
+    return all(part is None or part == name for part, name in pairs)
 
 
-@functools.cache
-def known_methods() -> tuple[str, ...]:
-    """The methods of conf/, by name."""
-    return tuple(sorted(file.stem for file in (home() / "conf" / "method").glob("*.yaml")))
+def _named(changed: Mapping[str, str], without: Iterable[str]) -> list[str]:
+    kept = sorted((key, value) for key, value in changed.items() if key not in without)
+    short = {key: key.removeprefix("dataset.") for key, _ in kept}
+    short |= {key: key.removeprefix("stream.") for key, _ in kept if key in SHOWN_BESIDE_THE_NAME}
+    return [f"{short[key]}={value}" for key, value in kept]
 
 
-def _composed_params(*overrides: str) -> dict[str, str]:
-    try:
-        return as_logged(composed(*overrides))
-    except (HydraException, OmegaConfBaseException):
-        return {}
-
-
-def _named(changed: Mapping[str, str]) -> list[str]:
-    return [f"{key.removeprefix('dataset.')}={value}" for key, value in sorted(changed.items())]
+def _with(name: str, parts: list[str]) -> str:
+    return f"{name} ({', '.join(parts)})" if parts else name

@@ -1,6 +1,8 @@
 """Hydra's and OmegaConf's refusals, said in one message that names the choices."""
 
+import re
 import traceback
+from collections.abc import Sequence
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
@@ -11,6 +13,15 @@ from sdsl.errors import UserError
 # What fails in here fails for what was written in a config or on the line, whatever its type: a
 # YAML file that is no YAML, a number of 5,000 digits.
 READERS = ("hydra.core.override_parser", "hydra._internal.config_loader_impl")
+
+
+def check_flags(words: Sequence[str]) -> None:
+    """Hydra's own refusal of two flags is a stack trace."""
+    if {"-m", "--multirun"} & set(words) and {"--cfg", "-c"} & set(words):
+        raise UserError(
+            "--cfg shows the config of one run, and a sweep has one per job. Leave out -m (or "
+            "--multirun) and give each key one value: that is the config of that job."
+        )
 
 
 def refused(error: BaseException) -> bool:
@@ -36,6 +47,11 @@ def message(error: BaseException) -> str:
     if isinstance(cause, ConfigAttributeError | ConfigKeyError) and cause.parent_node is not None:
         return _unknown(cause)
     text = _first(error)
+    if found := re.match(r"In 'method/(.+)': Could not override '\w+@method\.", text):
+        return (
+            f"The file of method={found[1]} overrides another section from inside 'method'. Let "
+            "its first line be '# @package _global_', as in every method of conf/."
+        )
     if text.startswith(("Ambiguous value", "Sweep parameters")):
         return f"{text.removesuffix(' requires --multirun')}: add -m to sweep over the values."
     more = _first(cause) if cause is not error else ""

@@ -5,8 +5,11 @@ name (`name: mypackage.mine`) is a module of your own. Parameters are the class'
 """
 
 import importlib
+import os
 import pkgutil
 import re
+import sys
+import sysconfig
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -43,7 +46,7 @@ def find(group: str, name: Any, base: type[T]) -> type[T]:
     try:
         module = importlib.import_module(path)
     except ModuleNotFoundError as error:
-        raise UserError(f"{group}.name={name}: {error}. Is the package installed?") from None
+        raise UserError(f"{group}.name={name}: {error}. {_searched()}") from None
     found = [
         c
         for c in vars(module).values()
@@ -52,6 +55,14 @@ def find(group: str, name: Any, base: type[T]) -> type[T]:
     if len(found) != 1:
         raise UserError(f"{path} must define exactly one {base.__name__}, it has {len(found)}.")
     return found[0]
+
+
+def _searched() -> str:
+    """Where Python looked for a module: the folders of people, not those of Python itself."""
+    library = sysconfig.get_path("stdlib")
+    folders = [path or os.getcwd() for path in sys.path]
+    own = [path for path in folders if not path.startswith(library) and os.path.isdir(path)]
+    return f"Is the package installed? Python looked in: {', '.join(dict.fromkeys(own))}."
 
 
 def make(group: str, config: Mapping[str, Any], base: type[T]) -> T:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sdsl.config.build import build
-from sdsl.config.identity import RUN
+from sdsl.config.identity import RUN, SCREEN
 from sdsl.config.registry import make
 from sdsl.config.suggest import suggest
 from sdsl.core.contract import Labeler, Method, Replay
 from sdsl.core.evaluation import EvalConfig
-from sdsl.core.fields import number, setting
+from sdsl.core.fields import choice, number, setting
 from sdsl.core.lookback import Lookback
 from sdsl.core.probe import Probe
 from sdsl.core.stream import Cut, StreamConfig
@@ -76,6 +76,11 @@ class CheckpointConfig:
 class SwitchConfig:
     fuse: bool
     force: bool
+
+
+@dataclass
+class ScreenConfig:
+    sort: str = choice("typed", "acc_t", "acc_T")
 
 
 @dataclass(frozen=True)
@@ -148,8 +153,15 @@ def setup(config: Mapping[str, Any]) -> Setup:
 
 
 def _check_sections(config: Mapping[str, Any]) -> None:
+    if shown := {key: config[key] for key in SCREEN if key in config}:
+        build(ScreenConfig, shown, "config")
+    if inside := set(config.get("method") or ()) & {*SECTIONS, "defaults"}:
+        raise UserError(
+            f"The method's file sets {', '.join(sorted(inside))} inside the section 'method'. A "
+            "method sets values of other sections: let its first line be '# @package _global_'."
+        )
     for key in config:
-        if key not in SECTIONS:
+        if key not in (*SECTIONS, *SCREEN):
             raise UserError(f"The config has no section '{key}'. {suggest(str(key), SECTIONS)}")
     for key in SECTIONS:
         if key in LATER and key not in config:

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue
 
 from sdsl.config.help import config_folders, refuse_duplicates
+from sdsl.config.identity import SCREEN
 from sdsl.errors import UserError
 from sdsl.launch import checkpoints
 from sdsl.launch.screen import Bar, Quiet
@@ -35,15 +36,15 @@ class PastHydra(BaseException):
         self.error = error
 
 
-def task(config: DictConfig, tags: JobTags = ALONE) -> JobReport:
+def task(config: DictConfig, tags: JobTags = ALONE, screen: Quiet | None = None) -> JobReport:
     """What Hydra calls, here or in a worker."""
     if HydraConfig.get().mode != RunMode.RUN:
-        return check_and_run(config, Quiet(), tags)
+        return check_and_run(config, screen or Quiet(), tags)
     try:
         refuse_duplicates(config_folders(HydraConfig.get()))
-        with Bar() as screen:
-            report = check_and_run(config, screen, tags)
-        print_summary([report])
+        with Bar() as bar:
+            report = check_and_run(config, bar, tags)
+        print_summary([report], config.sort)
         return report
     except Exception as error:
         raise PastHydra(error) from None
@@ -106,15 +107,19 @@ def run(setup: "Setup", screen: Quiet, tags: JobTags = ALONE) -> JobReport:
         entries, computed = obtain(ledger, group.group_key, keys, train, tags, screen)
     if setup.tracking.model:
         add_models(setup, stream, entries, ledger.uri, screen)
+    # Where seeds are jobs of their own, the launcher does it when all of them are done.
+    parent = ledger.complete(group.group_key) if setup.fuse or tags == ALONE else ""
     return JobReport(
-        method=group.method,
-        dataset=table.name,
+        names=group.names,
         group=group.group_key,
+        parent=parent,
         entries=[entries[seed] for seed in setup.seeds],
         computed=computed,
         data=origin(table),
         standing=table.standing,
+        reads_labels=setup.method.labeler.privileged,
         uri=ledger.uri,
+        experiment=ledger.experiment,
         notes=[adopted(taken)] if (taken := ledger.claims.adopted) else [],
     )
 
@@ -136,9 +141,10 @@ def record(
     from sdsl.tracking import artifacts, confusion_files, identity, run_summary
 
     keys = {seed: identity.run_key(group.group_key, seed) for seed in seeds}
-    scratch = _scratch()  # a folder that cannot be written is known before training
     entries: dict[int, Entry] = {}
-    with ledger.recording(group, keys, tags, share=not setup.force) as runs:
+    # The folder comes first: one that cannot be written is known before training.
+    claimed = ledger.recording(group, keys, tags, share=not setup.force)
+    with _scratch() as scratch, claimed as runs:
         if not runs:
             return entries
         if list(runs) != list(stream.seeds):
@@ -198,7 +204,8 @@ def config_of(setup: "Setup", seeds: Sequence[int]) -> dict[str, Any]:
     The store's address is left out: it may hold a password, and is no part of what was run.
     """
     tracking = {**setup.config["tracking"], "uri": None}
-    return {**setup.config, "seed": {"values": list(seeds)}, "tracking": tracking}
+    kept = {key: value for key, value in setup.config.items() if key not in SCREEN}
+    return {**kept, "seed": {"values": list(seeds)}, "tracking": tracking}
 
 
 def origin(table: "Table") -> str:
@@ -206,7 +213,8 @@ def origin(table: "Table") -> str:
     return f"data {table.name}: {table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"
 
 
-def _scratch() -> Path:
-    folder = Path("outputs", "tmp")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def _scratch() -> "tempfile.TemporaryDirectory[str]":
+    """For files on their way to the store; nothing of it stays."""
+    folder = Path("outputs")
+    folder.mkdir(exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=".on-the-way-", dir=folder)

@@ -1,5 +1,7 @@
 """What every launcher does: check all jobs of a sweep, run the long ones first, report the end."""
 
+import sys
+import tempfile
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -15,8 +17,9 @@ from sdsl import interrupt
 from sdsl.config.help import config_folders, refuse_duplicates
 from sdsl.errors import UserError
 from sdsl.launch.job import plain
-from sdsl.launch.screen import SweepScreen
+from sdsl.launch.screen import SweepScreen, announced
 from sdsl.launch.sharing import adopted
+from sdsl.launch.steps import Steps
 from sdsl.launch.summary import print_summary
 from sdsl.launch.types import Job, JobResult, Place
 from sdsl.tracking.address import masked, store_uri
@@ -45,13 +48,21 @@ class SweepLauncher(Launcher):
     def launch(
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
-        from sdsl.tracking.ledger import Ledger
-
         setup_globals()
         refuse_duplicates(config_folders(self.config.hydra))
+        words = [masked("\n".join(filter_overrides(one))).split("\n") for one in job_overrides]
+        print(announced(words), file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="sdsl-steps-") as folder:
+            return self._launch(job_overrides, initial_job_idx, folder)
+
+    def _launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int, folder: str
+    ) -> Sequence[JobReturn]:
+        from sdsl.tracking.ledger import Ledger
+
         sweep = f"{self.outlived}{this_process()}"
         jobs = [
-            self._job(JobTags(sweep, index, waits=False), words)
+            self._job(JobTags(sweep, index, waits=False), words, Steps(folder, index))
             for index, words in enumerate(job_overrides, initial_job_idx)
         ]
         places = {job.place for job in jobs}
@@ -86,7 +97,11 @@ class SweepLauncher(Launcher):
             for ledger in ledgers.values():
                 ledger.end("KILLED", sweep)
         reports = screen.reports()
-        print_summary(reports)
+        # Where seeds are jobs of their own, their parent has waited for all of them.
+        late = {one.group: ledgers[job.place] for job, one in screen.ended(jobs) if not one.parent}
+        parents = {group: ledger.complete(group) for group, ledger in late.items()}
+        reports = [replace(one, parent=parents.get(one.group, one.parent)) for one in reports]
+        print_summary(reports, jobs[0].config.sort)
         screen.list_failures()
         if screen.failures:
             raise SystemExit(1)
@@ -97,7 +112,7 @@ class SweepLauncher(Launcher):
         if result.failure:  # a process that was killed has marked nothing
             ledger.end("FAILED", job.tags.sweep, job.index, result.failure)
 
-    def _job(self, tags: JobTags, words: Sequence[str]) -> Job:
+    def _job(self, tags: JobTags, words: Sequence[str], steps: Steps) -> Job:
         from sdsl import experiment
 
         overrides = masked(" ".join(filter_overrides(words)))
@@ -109,17 +124,22 @@ class SweepLauncher(Launcher):
         except UserError as error:
             raise UserError(f"{error}\n(in the job {overrides})") from None
         place = Place(store_uri(setup.tracking.uri), setup.tracking.experiment)
-        return Job(tags.job, tags, overrides, config, place, len(setup.seeds), cost(setup))
+        long = segments(setup)
+        cost = guess(setup, long)
+        return Job(tags.job, tags, overrides, config, place, len(setup.seeds), cost, long, steps)
 
 
-def cost(setup: "Setup") -> float:
-    """A guess at a job's length: cells of R times rows per segment."""
-    size = setup.dataset.segment_size
-    rows = (setup.config["dataset"].get("expect") or {}).get("rows")  # of the shipped streams
+def segments(setup: "Setup") -> int | None:
+    """How many a job has, if its stream is one whose length conf/ says."""
+    rows = (setup.config["dataset"].get("expect") or {}).get("rows")
     if not rows:
-        return float("inf")  # unknown: it may be the longest
-    T = min(rows // size - 1, setup.stream.max_segments or rows)
-    return float(T * T * size)
+        return None
+    return min(rows // setup.dataset.segment_size - 1, setup.stream.max_segments or rows)
+
+
+def guess(setup: "Setup", long: int | None) -> float:
+    """At a job's length: cells of R times rows per segment; what is unknown may be the longest."""
+    return float("inf") if long is None else float(long * long * setup.dataset.segment_size)
 
 
 def _none() -> Generator[tuple[Job, JobResult]]:

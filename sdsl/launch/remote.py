@@ -36,7 +36,7 @@ def prepare(launcher: SweepLauncher, jobs: list[Job]) -> Origin:
     for job in jobs:
         with open_dict(job.config):
             job.config.tracking.uri = job.place.uri
-    environment = ONE_THREAD | {"SDSL_HOME": os.environ["SDSL_HOME"]}
+    environment = ONE_THREAD | {name: os.environ[name] for name in ("SDSL_HOME", "SDSL_HYDRA")}
     return Origin(os.getcwd(), environment, launcher.task_function, launcher.hydra_context)
 
 

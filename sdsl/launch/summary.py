@@ -1,107 +1,187 @@
 """The tables at the end of a run or a sweep, and how to look at the runs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from sdsl.config.naming import Names
 from sdsl.launch.types import JobReport
-from sdsl.tracking.address import shown, store_uri
+from sdsl.tracking.looking import MOST, look_at, run_ids
+from sdsl.tracking.records import Entry
 
-COLUMNS = ("method", "dataset", "n", "Acc_t", "Acc_T", "swapped", "data")
-BALANCED = "balanced"  # stands beside Acc_t where classes are unequal
-UNEQUAL = 1.5  # from this ratio of the largest class to the smallest on
-CAPTION = "mean ± std over n seeds (ddof=1), in %"
+BEST = " *"
+UNEQUAL = 1.5  # balanced accuracy is shown from this ratio of the largest class to the smallest on
+
+
+@dataclass(frozen=True)
+class Row:
+    """One config on one stream; its seeds may come from several jobs."""
+
+    names: Names
+    standing: str
+    reads_labels: bool
+    entries: Sequence[Entry]
+
+    def values(self, metric: str) -> list[float]:
+        return [entry.metrics[metric] for entry in self.entries if metric in entry.metrics]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of text; left out where no row has any."""
+
+    head: str
+    text: Callable[[Row], str]
+    meaning: str = ""
+    right: bool = False
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """A metric, mean and spread over the seeds; of each stream the best mean is marked."""
+
+    head: str
+    metric: str
+    meaning: str
+    right: bool = False
+
+    def text(self, row: Row) -> str:
+        return spread(row.values(self.metric))
+
+
+class Balanced(Accuracy):
+    """Empty where classes are about equal, and for runs of older versions."""
+
+    def text(self, row: Row) -> str:
+        return super().text(row) if max(row.values("class_imbalance"), default=1) > UNEQUAL else ""
+
+
+COLUMNS: tuple[Column | Accuracy, ...] = (
+    Column("method", lambda row: row.names.variant),
+    Column("dataset", lambda row: row.names.stream),
+    Column("setting", lambda row: row.names.setting),
+    Column("n", lambda row: str(len(row.entries)), right=True),
+    Accuracy("Acc_t", "acc_online", "accuracy on the current segment, averaged"),
+    Balanced("balanced", "balanced_acc_online", "mean recall of the classes, as Acc_t counts it"),
+    Accuracy("Acc_T", "acc_final", "accuracy of the last model on all segments"),
+    Column(
+        "swapped",
+        lambda row: str(int(sum(row.values("lasting_swap")))),
+        "seeds in which classes exchanged names for a tenth of the stream",
+        right=True,
+    ),
+    Column("data", lambda row: row.standing),
+)
 # Another task than the paper's, so another table.
-IN_CONTEXT = ("method", "dataset", "n", "Acc_t in context", "Acc_T in context")
-BATCHES = f"each test part predicted as one unlabelled batch; {CAPTION}"
+IN_CONTEXT: tuple[Column | Accuracy, ...] = (
+    *COLUMNS[:4],
+    Accuracy("Acc_t in context", "acc_online_context", "each test part predicted as one batch"),
+    Accuracy("Acc_T in context", "acc_final_context", "the same by the last model"),
+)
+SORTS = {"typed": "", "acc_t": "acc_online", "acc_T": "acc_final"}
 
 
-def print_summary(reports: Sequence[JobReport]) -> None:
-    """On standard output: the same however the results got there."""
+def print_summary(reports: Sequence[JobReport], sort: str = "typed") -> None:
+    """On standard output: the same however the results got there, but for what was computed."""
     if not reports:
         return
+    rows = _rows(reports)
+    if metric := SORTS[sort]:
+        rows.sort(key=lambda row: -fmean(row.values(metric) or [-1.0]))
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    _print_table(console, rows, COLUMNS)
+    if batches := [row for row in rows if row.values("acc_final_context")]:
+        _print_table(console, batches, IN_CONTEXT)
+    for line in _where(reports):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _print_table(console: Console, rows: Sequence[Row], given: Sequence[Column | Accuracy]) -> None:
+    columns = [column for column in given if any(column.text(row) for row in rows)]
+    console.print(_table(rows, columns))
+    console.print(_explained(rows, columns), highlight=False, soft_wrap=True, markup=False)
+
+
+def _rows(reports: Sequence[JobReport]) -> list[Row]:
+    """In the order typed."""
     groups: dict[str, list[JobReport]] = {}
     for report in reports:
         groups.setdefault(report.group, []).append(report)
-    ordered = sorted(groups.values(), key=lambda g: (g[0].method, g[0].dataset, g[0].group))
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(_table(*with_balanced(COLUMNS, [_cells(g) for g in ordered], ordered)))
-    if batches := [cells for group in ordered if (cells := _cells_in_context(group))]:
-        console.print(_table(IN_CONTEXT, BATCHES, batches))
-    console.print(look_at_the_runs(reports[0].uri), highlight=False, soft_wrap=True)
+    rows = []
+    for group in groups.values():
+        entries = {entry.seed: entry for report in group for entry in report.entries}
+        first = group[0]
+        kept = [entries[seed] for seed in sorted(entries)]
+        rows.append(Row(first.names, first.standing, first.reads_labels, kept))
+    return rows
 
 
-def _table(heads: Sequence[str], caption: str, rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(caption=caption, caption_justify="left")
-    for head in heads:
-        table.add_column(head, justify="right" if head in ("n", "swapped") else "left")
+def _table(rows: Sequence[Row], columns: Sequence[Column | Accuracy]) -> Table:
+    table = Table()
+    for column in columns:
+        table.add_column(column.head, justify="right" if column.right else "left", overflow="fold")
+    best = {c.metric: _best(rows, c.metric) for c in columns if isinstance(c, Accuracy)}
     for row in rows:
-        table.add_row(*row)
+        cells = []
+        for column in columns:
+            marked = isinstance(column, Accuracy) and row in best[column.metric]
+            text = column.text(row) + (BEST if marked else "")
+            cells.append(Text(text, style="bold" if marked else ""))
+        table.add_row(*cells)
     return table
 
 
-def _metrics(group: Sequence[JobReport]) -> list[dict[str, float]]:
-    """Of every seed of one config on one stream; they may come from several jobs."""
-    entries = {entry.seed: entry for report in group for entry in report.entries}
-    return [entries[seed].metrics for seed in sorted(entries)]
+def _best(rows: Sequence[Row], metric: str) -> list[Row]:
+    """Of each stream with more than one row the best mean, among those that read no labels."""
+    fair: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.values(metric) and not row.reads_labels:
+            fair.setdefault((row.names.stream, row.names.setting), []).append(row)
+    several = (some for some in fair.values() if len(some) > 1)
+    return [max(some, key=lambda row: fmean(row.values(metric))) for some in several]
 
 
-def with_balanced(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], groups: Sequence[Sequence[JobReport]]
-) -> tuple[Sequence[str], str, Sequence[Sequence[str]]]:
-    """(heads, caption, rows), with a column of balanced accuracy if some group needs it."""
-    cells = [_balanced(group) for group in groups]
-    if not any(cells):
-        return heads, CAPTION, rows
-    at = heads.index("Acc_t") + 1
-    wider = [[*row[:at], cell, *row[at:]] for row, cell in zip(rows, cells, strict=True)]
-    meaning = "balanced: mean recall of the classes, where their sizes differ"
-    return [*heads[:at], BALANCED, *heads[at:]], f"{CAPTION}; {meaning}", wider
+def _explained(rows: Sequence[Row], columns: Sequence[Column | Accuracy]) -> str:
+    parts = [f"{column.head}: {column.meaning}" for column in columns if column.meaning]
+    if any(len(row.entries) > 1 for row in rows):
+        parts.append("±: std over n seeds (ddof=1)")
+    if any(_best(rows, c.metric) for c in columns if isinstance(c, Accuracy)):
+        parts.append("*: best on its stream of those that read no labels")
+    return "In %. " + "; ".join(parts) + "."
 
 
-def _balanced(group: Sequence[JobReport]) -> str:
-    """As Acc_t counts it; empty where classes are about equal, and for runs of older versions."""
-    metrics = [m for m in _metrics(group) if m.get("class_imbalance", 1.0) > UNEQUAL]
-    return spread([m["balanced_acc_online"] for m in metrics]) if metrics else ""
+def _where(reports: Sequence[JobReport]) -> list[str]:
+    """The runs and the address that shows them, one of each store."""
+    lines = []
+    for uri, experiment in dict.fromkeys((r.uri, r.experiment) for r in reports):
+        here = [r for r in reports if (r.uri, r.experiment) == (uri, experiment)]
+        ids = list(dict.fromkeys(entry.run_id for report in here for entry in report.entries))
+        lines.append(run_ids(ids, sum(report.computed for report in here)))
+        lines.append(look_at(uri, experiment, _filter(here)))
+    return lines
 
 
-def _cells_in_context(group: Sequence[JobReport]) -> tuple[str, ...] | None:
-    """None where nothing was predicted in context."""
-    metrics = [m for m in _metrics(group) if "acc_final_context" in m]
-    if not metrics:
-        return None
-    names = group[0].method, group[0].dataset, str(len(metrics))
-    found = [spread([m[f"{n}_context"] for m in metrics]) for n in ("acc_online", "acc_final")]
-    return (*names, *found)
-
-
-def _cells(group: Sequence[JobReport]) -> tuple[str, ...]:
-    """The row of one config on one stream."""
-    metrics = _metrics(group)
-    return (
-        group[0].method,
-        group[0].dataset,
-        str(len(metrics)),
-        spread([m["acc_online"] for m in metrics]),
-        spread([m["acc_final"] for m in metrics]),
-        str(int(sum(m["lasting_swap"] for m in metrics))),
-        group[0].standing,
-    )
+def _filter(reports: Sequence[JobReport]) -> str:
+    """What shows the parents, with their means, and of one config also its runs."""
+    parents = list(dict.fromkeys(report.parent for report in reports))
+    if len(parents) == 1:
+        return f"tags.group_key = '{reports[0].group}'"
+    if len(parents) <= MOST:
+        return f"attributes.run_id IN ({', '.join(map(repr, parents))})"
+    streams = {report.names.stream for report in reports}
+    one = f" and tags.stream = '{streams.pop()}'" if len(streams) == 1 else ""
+    return f"tags.kind = 'group'{one}"
 
 
 def spread(values: Sequence[float]) -> str:
     """'83.12 ± 0.40', in percent; one value has no spread."""
+    if not values:
+        return ""
     mean = f"{100 * np.mean(values):.2f}"
     return f"{mean} ± {100 * np.std(values, ddof=1):.2f}" if len(values) > 1 else mean
-
-
-def look_at_the_runs(uri: str) -> str:
-    """The command or the address that shows the runs in a browser."""
-    if uri == store_uri(None):
-        return "Look at the runs: mlflow ui"
-    if uri.startswith("http"):
-        return f"Look at the runs: {shown(uri).replace('***@', '')}"
-    return f"Look at the runs: mlflow ui --backend-store-uri {shown(uri)}"

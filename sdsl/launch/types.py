@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from omegaconf import DictConfig
 
+from sdsl.config.naming import Names
 from sdsl.core.fields import number
+from sdsl.launch.steps import Steps
 from sdsl.tracking.provenance import JobTags
 from sdsl.tracking.records import Entry
 
@@ -28,20 +30,24 @@ class Job:
     place: Place
     seeds: int  # how many
     cost: float  # a guess at its length, in no unit
+    segments: int | None  # how many, where the stream's length is known
+    steps: Steps  # where it says how far it is
 
 
 @dataclass(frozen=True)
 class JobReport:
     """What a finished job tells the table at the end of a sweep."""
 
-    method: str
-    dataset: str
+    names: Names
     group: str  # its group_key
+    parent: str  # the run that holds its means
     entries: list[Entry]  # one per seed
     computed: int  # how many of them ran now; the rest were in the ledger
     data: str  # source, standing and SHA-256 of the rows, in words
     standing: str
+    reads_labels: bool  # a bound or a control: no method to use
     uri: str
+    experiment: str  # its id
     notes: list[str]  # what a person should know besides
 
 

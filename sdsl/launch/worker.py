@@ -9,7 +9,9 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from sdsl import interrupt
+from sdsl.config import foreign
 from sdsl.errors import UserError
+from sdsl.launch.screen import Reporter
 from sdsl.launch.sharing import Held
 from sdsl.launch.types import Job, JobResult
 from sdsl.tracking.address import masked
@@ -23,13 +25,14 @@ def work(job: Job, task_function: TaskFunction, hydra_context: HydraContext) -> 
 
     def task(config: DictConfig) -> JobResult:
         try:
-            return JobResult(report=task_function(config, tags=job.tags))  # type: ignore[call-arg]
+            screen = Reporter(job.steps)
+            return JobResult(report=task_function(config, job.tags, screen))  # type: ignore[call-arg]
         except Held as others:
             return JobResult(held=str(others))
         except UserError as error:
             return failed(str(error))
         except Exception as error:
-            return failed(f"{type(error).__name__}: {error}")
+            return failed(foreign.place(error) or f"{type(error).__name__}: {error}")
 
     setup_globals()
     done = run_job(task, job.config, "hydra.sweep.dir", "hydra.sweep.subdir", hydra_context)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from sdsl.errors import UserError
 from sdsl.output import guarded
-from sdsl.report.build import build
+from sdsl.progress import Parts
+from sdsl.report.build import STAGES, build
 from sdsl.report.runs import export
 from sdsl.report.runs.results import Results
 
@@ -18,10 +19,13 @@ def main(words: Sequence[str] | None = None) -> int:
     """The exit status of a command line."""
     args = _parser().parse_args(words)
     try:
-        results = _results(args)
-        if args.export:
-            export.write(results, args.export)
-        for line in build(results, args.out, with_figures=not args.no_figures):
+        with Parts("report", 1 + len(STAGES)) as parts:
+            parts.next("reading the runs")
+            results = _results(args)
+            if args.export:
+                export.write(results, args.export)
+            lines = build(results, args.out, not args.no_figures, parts.next)
+        for line in lines:
             print(line)
     except UserError as error:
         print(error, file=sys.stderr)

@@ -1,6 +1,6 @@
 """Writes the report's folder: tables, statistics, verdicts, figures and the page."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -14,17 +14,28 @@ from sdsl.report.runs.names import CLASS_METRICS, LITERAL, METRICS, Setting
 from sdsl.report.runs.results import Results
 
 BySetting = Mapping[Setting, Results]
+STAGES = ("tables", "verdicts and statistics", "figures", "the page")
 
 
-def build(results: Results, out: Path, with_figures: bool = True) -> list[str]:
-    """Writes everything into `out`; returns lines for the screen."""
+def build(
+    results: Results,
+    out: Path,
+    with_figures: bool = True,
+    begin: Callable[[str], None] = lambda stage: None,
+) -> list[str]:
+    """Writes everything into `out`; returns lines for the screen. Calls `begin` for each stage."""
     out.mkdir(parents=True, exist_ok=True)
+    stage = iter(STAGES)
+    begin(next(stage))
     settings = results.paper_and_own().by_setting()
     made = write_tables(settings, out / "tables")
     write_asides(results, out / "tables")
+    begin(next(stage))
     judged = write_verdicts(settings, out)
     write_statistics(settings, out)
+    begin(next(stage))
     pictures = write_figures(settings, out / "figures") if with_figures else []
+    begin(next(stage))
     _write(out / "index.html", page.render(results, settings, judged, made, pictures))
     counts = [f"{setting.title}. {verdicts.summary(claims)}." for setting, claims in judged.items()]
     return [f"{len(results.frame)} runs.", *counts, *results.notes, f"Open {out / 'index.html'}"]

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from rich.progress import track
 
 from sdsl import experiment
 from sdsl.config.compose import composed
 from sdsl.core.metrics import summarise
 from sdsl.output import guarded
+from sdsl.progress import Parts
 from sdsl.search.table import compared
 from sdsl.search.variants import FAMILIES, SHIPPED
 
@@ -70,9 +70,12 @@ def main(words: Sequence[str] | None = None) -> None:
     file = Path("outputs", f"search_{family.method}{'_held_out' if args.held_out else ''}.csv")
     file.parent.mkdir(exist_ok=True)
     rows: list[Score] = []
-    for row in track(scores(jobs), "searching", len(jobs)):
-        rows.append(row)
-        pd.DataFrame(rows).to_csv(file, index=False, float_format="%.4f")
+    with Parts("searching", len(jobs)) as parts:
+        parts.show(f"searching: {len(jobs)} jobs", 0, len(jobs))
+        for row in scores(jobs):
+            rows.append(row)
+            pd.DataFrame(rows).to_csv(file, index=False, float_format="%.4f")
+            parts.end(f"{row['variant']} on {row['stream']}")
     print(compared(pd.DataFrame(rows), family).round(3).to_string())
 
 

@@ -6,9 +6,12 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sdsl.config import naming
+from sdsl.config.help import own_folders
 from sdsl.config.identity import flatten, settings
 from sdsl.config.registry import BASES, module_name
 from sdsl.config.schema import Setup
@@ -21,9 +24,11 @@ LIBRARIES = ("torch", "numpy")  # a version of these may change the last bit of 
 def describe(setup: Setup, table: Table) -> Group:
     """What the seeds of a setup share once its data is loaded."""
     stream_sha256, code = table.digest(), code_sha256(setup)
+    names = naming.names(setup.name, table.name, naming.as_logged(setup.config), own_folders())
     return Group(
         method=setup.name,
         dataset=table.name,
+        **asdict(names),
         labeler=_name(setup, "labeler"),
         replay=_name(setup, "replay"),
         data_sha256=table.sha256,

@@ -10,13 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-from mlflow.entities import Metric, Param, Run, RunTag
+from mlflow.entities import Param, Run, RunTag
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
 from sdsl.config.naming import as_logged
 from sdsl.interrupt import shielded
-from sdsl.tracking import artifacts, groups, provenance
+from sdsl.tracking import artifacts, groups, points, provenance
 from sdsl.tracking.address import masked, store_uri
 from sdsl.tracking.claims import Claims, settle
 from sdsl.tracking.client import PatientClient, experiment_id
@@ -26,8 +25,6 @@ from sdsl.tracking.provenance import ALONE, JobTags
 from sdsl.tracking.records import Entry, Group
 from sdsl.tracking.run_summary import Results
 
-BATCH = 1000  # MLflow's limits on one call: this many values, of them PARAMS params
-PARAMS = 100
 K = TypeVar("K")
 
 
@@ -117,7 +114,9 @@ class Ledger:
     def _create_run(self, name: str, group: Group, job: JobTags, more: Mapping[str, Any]) -> str:
         tags = {**group.tags(), **provenance.tags(), **job.tags(), **more}
         text = {key: str(value) for key, value in tags.items()}
-        return self.client.create_run(self.experiment, run_name=name, tags=text).info.run_id
+        run_id = self.client.create_run(self.experiment, run_name=name, tags=text).info.run_id
+        self.client.log_inputs(run_id, datasets=[groups.dataset(group.tags())])
+        return run_id
 
     def _parent(self, group: Group, job: JobTags) -> str:
         """The parent of all seeds of a group; of several made at once one stays."""
@@ -135,6 +134,10 @@ class Ledger:
         found = groups.parents_of(self.client, self.experiment, group.group_key)
         return {"parent": [run for run in found if self.claims.stands(run, job, [mine])]}
 
+    def complete(self, group: str) -> str:
+        """Once the seeds of a group are done: its params and mean curves, on its parent."""
+        return groups.complete(self.client, self.experiment, group)
+
     def _give_up(self, run_ids: Iterable[str], status: str, why: str = "") -> None:
         for run_id in run_ids:
             with suppress(Exception):  # the store is gone too: a later command adopts the run
@@ -150,26 +153,15 @@ class Ledger:
         """
         if self.heartbeat.lapsed() and self.client.get_run(run_id).info.status != "RUNNING":
             return False
-        now = int(time.time() * 1000)
-        points = [Metric(name, float(value), now, 0) for name, value in results.metrics.items()]
+        numbers = [points.at_start(name, value) for name, value in results.metrics.items()]
         for name, curve in results.curves.items():
-            steps = enumerate(np.asarray(curve.values, float), curve.first_step)
-            points += [Metric(name, float(v), now, t) for t, v in steps if np.isfinite(v)]
-        self._log_batches(run_id, points, params(config))
+            numbers += points.points(name, curve.values, curve.first_step, curve.most)
+        points.log(self.client, run_id, numbers, params(config))
         self.client.log_artifacts(run_id, str(folder))
         written = artifacts.digests(artifacts.written(folder))
         self.client.log_batch(run_id, tags=[RunTag(*pair) for pair in written.items()])
         self.client.set_terminated(run_id, "FINISHED")
         return True
-
-    def _log_batches(self, run_id: str, points: list[Metric], params: list[Param]) -> None:
-        """One call where it fits."""
-        room = BATCH - min(len(params), PARAMS)
-        self.client.log_batch(run_id, metrics=points[:room], params=params[:PARAMS])
-        for at in range(room, len(points), BATCH):
-            self.client.log_batch(run_id, metrics=points[at : at + BATCH])
-        for at in range(PARAMS, len(params), PARAMS):
-            self.client.log_batch(run_id, params=params[at : at + PARAMS])
 
     def end(self, status: str, sweep: str, job: int | None = None, why: str = "") -> None:
         """Ends what still says RUNNING of a sweep, or of one of its jobs: its process is gone."""

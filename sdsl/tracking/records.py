@@ -2,6 +2,8 @@
 
 from dataclasses import asdict, dataclass
 
+from sdsl.config.naming import Names
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -18,6 +20,9 @@ class Group:
 
     method: str
     dataset: str
+    variant: str  # these three: what sdsl.config.naming calls the config
+    stream: str
+    setting: str
     labeler: str
     replay: str
     data_sha256: str
@@ -31,8 +36,12 @@ class Group:
     group_key: str
 
     @property
+    def names(self) -> Names:
+        return Names(self.variant, self.stream, self.setting)
+
+    @property
     def name(self) -> str:
-        return f"{self.method} · {self.dataset}"
+        return str(self.names)
 
     def tags(self) -> dict[str, str]:
         return {name: str(value) for name, value in asdict(self).items()}

@@ -7,9 +7,19 @@ import numpy as np
 
 from sdsl.core import confusion, metrics
 from sdsl.core.engine import Outcome
-from sdsl.tracking.metric_names import per_class
+from sdsl.tracking.metric_names import mlflow_name, per_class
 
 STORED = ("online", "online_mean", "past_mean", "final")  # the other curves are in curves.csv
+# What the engine itself logs at every step; all else is from the labeler or the replay.
+ENGINES = (
+    *("test_acc", "test_acc_relabelled", "pseudo_label_acc", "pseudo_label_acc_relabelled"),
+    "pseudo_label_balanced_acc",
+    *("memory_numbers", "model_numbers"),
+)
+STEP = "step/"  # before the name of a value that a component reports; a section of `mlflow ui`
+# Points in the store: of one curve, and of all that components report together. 100 points take
+# 30 kB of database; curves.csv has every step.
+MOST, MOST_OF_COMPONENTS = 1000, 200
 MOST_CLASSES = 20  # a curve of recall for each in the store; curves.csv has them for any number
 
 
@@ -19,6 +29,7 @@ class Curve:
 
     first_step: int
     values: np.ndarray
+    most: int = MOST  # points in the store
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,9 @@ def summarise(
         if few or not name.startswith("step_recall_")
     }
     stored |= {name: Curve(0, points) for name, points in probes.items()}
+    own = [name for name in logged if name not in ENGINES]
+    most = MOST_OF_COMPONENTS // max(1, len(own))
+    stored |= {f"{STEP}{mlflow_name(name)}": Curve(1, logged[name], most) for name in own}
     return Results(numbers | weighted, stored, curves | logged | by_class | probes)
 
 

@@ -118,8 +118,8 @@ def row(run: Run) -> dict[str, object]:
     # The store keeps the last point of a curve as a metric; it is no number of the whole run.
     metrics = {metric.key: metric.value for metric in run.data._metric_objs if metric.step == 0}
     return {
-        "variant": naming.method_label(tags["method"], params),
-        "stream": naming.stream_label(tags["dataset"], params),
+        "variant": naming.recorded_label(tags["method"], params, tags.get("variant")),
+        "stream": naming.recorded_stream(tags["dataset"], params, tags.get("stream")),
         "seed": int(tags["seed"]),
         **metrics,
         **{name: tags.get(name, "") for name in TAGS},

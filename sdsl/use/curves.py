@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sdsl.errors import UserError
+from sdsl.tracking.looking import look_at
 from sdsl.use.deployment import Deployment
 from sdsl.use.settings import Tracking
 
@@ -53,6 +54,9 @@ class Curves:
         if self.run is not None:
             try:
                 self.run.end()
+                where = f"attributes.run_id = '{self.run.id}'"
+                self.say(f"1 run: {self.run.id}")
+                self.say(look_at(self.run.client.uri, self.run.experiment, where))
             except UserError as error:
                 self.say(f"The MLflow run could not be ended: {error}")
 

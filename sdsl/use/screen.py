@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sdsl.datasets.inputs import Input
+from sdsl.progress import Pace
 from sdsl.use.deployment import Deployment, Segment
 from sdsl.use.history import Record
 
@@ -23,6 +24,7 @@ class Screen:
         self.refused: dict[str, str] = {}  # file -> reason
         self.told: set[str] = set()  # changed files that were mentioned
         self.waiting: list[str] = []
+        self.pace, self.before = Pace(), 0  # since the last look, and what was shown before it
         if not deployment.book.segments:
             self.line("Columns, as gold has them:")
             for text in deployment.plan.told():
@@ -37,6 +39,7 @@ class Screen:
 
     def look(self, new: Sequence[Input], changed: Sequence[str]) -> None:
         self.waiting = [found.name for found in new]
+        self.pace, self.before = Pace(), len(self.shown)
         for name in set(changed) - self.told:
             self.line(f"{name} was changed after it was labelled; to label it, give it a new name.")
             self.told.add(name)
@@ -47,7 +50,9 @@ class Screen:
         self.waiting = [name for name in self.waiting if name not in done]
         text = f"{where(segment, self.cut)}: {record.rows} rows in {record.seconds:.1f} s"
         if self.waiting:
-            text += f", {len(self.waiting)} files to go"
+            count = len(self.shown) - self.before
+            left = self.pace.left(count, count + len(self.waiting))
+            text += f", {len(self.waiting)} files to go{left}"
         self.line("; ".join([text, *record.warnings]))
 
     def aside(self, name: str, reason: str) -> None:

@@ -103,3 +103,12 @@ def test_an_unknown_part_is_refused(capsys):
     with pytest.raises(SystemExit):
         bench.main(["speed"])
     assert "unknown part speed" in capsys.readouterr().err
+
+
+def test_it_says_which_part_it_measures(tmp_path, monkeypatch, capsys):
+    for part in (loop, data):
+        monkeypatch.setattr(part, "measure", lambda tiny, out: [])
+    bench.main(["loop", "data", "--out", str(tmp_path)])
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "measuring: 1 of 2, loop"
+    assert second.startswith("measuring: 2 of 2, data, 0:0")

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from cli import ROOT, TINY, start, status
+from cli import ROOT, TINY, TINY_NAME, start, status
 
 from sdsl import __version__, cli
 
@@ -53,7 +53,7 @@ def test_every_command_is_found(name):
 def test_a_run(here):
     command = start("run", *TINY, module="sdsl.cli")
     assert command.communicate()[0].count("twonorm") == 1 and command.returncode == 0
-    assert status() == {"st · twonorm · seed 0": "FINISHED"}
+    assert status() == {f"{TINY_NAME} · seed 0": "FINISHED"}
 
 
 def test_exit_status_and_refusals(capsys):

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from cli import ROOT, SERIAL, TINY, call, checked_only, runs, status
+from cli import ROOT, SERIAL, TINY, TINY_NAME, call, checked_only, runs, status
 
 from sdsl.config import help as choices
 
@@ -164,7 +164,7 @@ def test_help_lists_every_choice_and_loads_nothing_heavy():
 def test_a_run_is_in_the_ledger_and_on_the_screen(here, capfd):
     assert call(*TINY, "seed=range(2)") == 0
     out, err = capfd.readouterr()
-    assert status() == {"st · twonorm · seed 0": "FINISHED", "st · twonorm · seed 1": "FINISHED"}
+    assert status() == {f"{TINY_NAME} · seed 0": "FINISHED", f"{TINY_NAME} · seed 1": "FINISHED"}
     assert "data twonorm: " in err and "SHA-256" in err
     assert " ± " in out and "ddof=1" in out and "mlflow ui" in out
     assert sorted(p.name for p in here.iterdir()) == ["mlflow.db", "outputs"]

@@ -12,7 +12,7 @@ from cli import SERIAL, artifact, call, checked_only, runs, start, status, wait_
 
 from sdsl import experiment
 from sdsl.config.compose import composed
-from sdsl.launch.launcher import cost
+from sdsl.launch.launcher import guess, segments
 from sdsl.launch.worker import TRIES
 from sdsl.tracking.process import process_start
 
@@ -96,7 +96,8 @@ def test_a_signal_marks_what_runs_as_killed(here, words, how, times):
 
 def test_long_jobs_come_first(here, monkeypatch):
     def of(*overrides: str) -> float:
-        return cost(experiment.setup(composed("method=st", *overrides)))
+        made = experiment.setup(composed("method=st", *overrides))
+        return guess(made, segments(made))
 
     (here / "x").touch()
     own = of("dataset=own/csv", "dataset.path=x")

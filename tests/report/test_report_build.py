@@ -67,3 +67,11 @@ def test_the_same_runs_give_the_same_files(tmp_path):
 def test_a_folder_without_results_is_refused_in_words(tmp_path, capsys):
     assert main(["--from", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "holds no exported results" in capsys.readouterr().err
+
+
+def test_it_says_what_it_is_at(tmp_path, capsys):
+    export.write(results(seeds=1, T=2), tmp_path)
+    assert main(["--from", str(tmp_path), "--out", str(tmp_path / "out"), "--no-figures"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "report: 1 of 5, reading the runs"
+    assert lines[-1].startswith("report: 5 of 5, the page, ") and len(lines) == 5

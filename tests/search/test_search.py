@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 import support
 
-from sdsl import experiment
+from sdsl import experiment, progress
+from sdsl.search import __main__ as search
 from sdsl.search.__main__ import main
 from sdsl.search.table import compared, markdown
 from sdsl.search.variants import FAMILIES, SHIPPED
@@ -73,3 +74,18 @@ def test_an_unknown_method_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["method=st"])
     assert "methods: ours, tracker" in capsys.readouterr().err
+
+
+def test_it_says_how_far_it_is(empty_folder, monkeypatch, capsys):
+    def scores(jobs):
+        for _, variant, stream in jobs:
+            yield {"variant": variant, "stream": stream, "acc_t": 0.5, "acc_T": 0.5}
+
+    monkeypatch.setattr(search, "scores", scores)
+    monkeypatch.setattr(progress, "MINUTE", -1.0)  # every line at once
+    search.main(["10 rounds"])
+    total = 2 * len(FAMILIES["ours"].streams)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"searching: {total} jobs"
+    assert lines[1].startswith(f"searching: 1 of {total}, 0:") and SHIPPED in lines[1]
+    assert lines[-1].startswith(f"searching: {total} of {total}, 10 rounds on ")

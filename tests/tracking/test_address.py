@@ -6,8 +6,8 @@ import pytest
 from cli import SERIAL, TINY, call, start
 
 from sdsl.errors import UserError
-from sdsl.launch.summary import look_at_the_runs
 from sdsl.tracking.address import masked, sqlite_file, store_uri
+from sdsl.tracking.looking import look_at
 
 SECRETS = ("s3cr3t", "alice")
 
@@ -16,7 +16,6 @@ def test_the_default_is_a_file_here(empty_folder):
     assert store_uri(None) == f"sqlite:///{empty_folder}/mlflow.db?timeout=60"
     assert store_uri("sqlite:///x.db?a=1") == "sqlite:///x.db?a=1&timeout=60"
     assert store_uri("http://host") == "http://host"
-    assert look_at_the_runs(store_uri(None)) == "Look at the runs: mlflow ui"
 
 
 @pytest.mark.parametrize(
@@ -60,10 +59,10 @@ def test_the_file_of_a_store():
     ],
 )
 def test_no_secret_is_shown(uri):
-    for text in (uri, f"API request to {uri}/api failed", f"'{uri}'", look_at_the_runs(uri)):
+    for text in (uri, f"API request to {uri}/api failed", f"'{uri}'", look_at(uri, "1", "")):
         assert not any(secret in masked(text) for secret in SECRETS)
         assert "host" in masked(text)
-    assert not any(secret in look_at_the_runs(uri) for secret in SECRETS)
+    assert not any(secret in look_at(uri, "1", "") for secret in SECRETS)
 
 
 @pytest.mark.parametrize(

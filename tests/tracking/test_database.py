@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli import SERIAL, TINY, call, runs, start, status, wait_for
+from cli import SERIAL, TINY, TINY_NAME, call, runs, start, status, wait_for
 
 from sdsl.tracking import database
 from sdsl.tracking.ledger import Ledger
@@ -47,7 +47,7 @@ def test_kills_during_the_making_cost_nothing(empty_folder):
         process.join()
     assert [process.exitcode for process in starts] == [0] * 4
     assert call(*TINY) == 0
-    assert status() == {"st · twonorm · seed 0": "FINISHED"}
+    assert status() == {f"{TINY_NAME} · seed 0": "FINISHED"}
     assert not [path for path in empty_folder.iterdir() if path.name.startswith(".")]
 
 
@@ -58,7 +58,7 @@ def test_a_command_that_is_killed_meanwhile_is_resumed_by_the_same_command(empty
     command.communicate()
     again = start(*TINY)
     assert again.wait() == 0, again.communicate()[1]
-    assert status() == {"st · twonorm · seed 0": "FINISHED"}
+    assert status() == {f"{TINY_NAME} · seed 0": "FINISHED"}
     assert sorted(path.name for path in empty_folder.iterdir()) == ["mlflow.db", "outputs"]
 
 

@@ -1,12 +1,14 @@
 """The ledger: what a run leaves, and when it counts."""
 
+import csv
 import hashlib
 import multiprocessing
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cli import SERIAL, TINY, artifact, call, client, runs, status, stored
+from cli import SERIAL, TINY, TINY_NAME, artifact, call, client, runs, status, stored
 from mlflow.entities import Metric
 from PIL import Image
 
@@ -15,12 +17,12 @@ from sdsl.bench.store import sizes
 from sdsl.config.compose import composed
 from sdsl.core import engine
 from sdsl.core.metrics import summarise
-from sdsl.tracking import artifacts, groups, provenance
+from sdsl.tracking import artifacts, groups, points, provenance
 from sdsl.tracking.ledger import Ledger, params
 from sdsl.tracking.provenance import ALONE
 from sdsl.tracking.records import Group
 
-GROUP = Group("st", "d", "none", "none", "", "", "own", 1, 1, 2, "", "", "g" * 64)
+GROUP = Group("st", "d", "st", "d", "", "none", "none", "", "", "own", 1, 1, 2, "", "", "g" * 64)
 
 
 def history(run, name: str) -> dict[int, float]:
@@ -31,7 +33,7 @@ def history(run, name: str) -> dict[int, float]:
 def test_what_a_run_leaves(here):
     assert call(*TINY, "seed=0,3") == 0
     run = runs()[1]
-    assert run.info.run_name == "st · twonorm · seed 3"
+    assert run.info.run_name == f"{TINY_NAME} · seed 3"
     tags = run.data.tags
     given = {"method": "st", "dataset": "twonorm", "labeler": "none", "replay": "none", "seed": "3"}
     assert given.items() <= tags.items()
@@ -68,12 +70,77 @@ def test_what_a_run_leaves(here):
     assert "torch==" in artifact(run, "environment.txt").read_text()
 
     (group,) = runs("group")
-    assert group.info.run_name == "st · twonorm"
+    assert group.info.run_name == TINY_NAME
     assert run.data.tags["mlflow.parentRunId"] == group.info.run_id
     accuracies = [r.data.metrics["acc_online"] for r in runs()]
     assert group.data.metrics["n_seeds"] == 2
     assert group.data.metrics["acc_online"] == pytest.approx(np.mean(accuracies))
     assert group.data.metrics["acc_online_std"] == pytest.approx(np.std(accuracies, ddof=1))
+
+
+def test_a_parent_has_params_mean_curves_and_the_time_of_its_seeds(here):
+    line = (*TINY[1:], "method=jt", "replay.fit.steps=5")
+    assert call(*line, "seed=0,3") == 0
+    (parent,), seeds = runs("group"), runs()
+    shared = seeds[0].data.params.items() & seeds[1].data.params.items()
+    assert parent.data.params.items() == shared
+    assert "seed.values" not in parent.data.params and "replay.fit.steps" in parent.data.params
+    for name in ("online", "past_mean", "final", "pseudo_label_acc"):
+        both = [history(run, name) for run in seeds]
+        for step in (1, 2):
+            values = [curve[step] for curve in both]
+            assert history(parent, name)[step] == pytest.approx(np.mean(values))
+            assert history(parent, f"{name}_std")[step] == pytest.approx(np.std(values, ddof=1))
+    assert parent.info.start_time <= min(run.info.start_time for run in seeds)
+    assert parent.info.end_time == max(run.info.end_time for run in seeds)
+
+
+@pytest.mark.parametrize("how", [(), ("-m", SERIAL, "fuse=false")], ids=["run", "unfused"])
+def test_seeds_that_come_later_leave_one_parent_with_one_curve(here, how):
+    for seeds in ("seed=0,1", "seed=range(4)"):
+        assert call(*how, *TINY, seeds) == 0
+    (parent,) = runs("group")
+    assert parent.data.metrics["n_seeds"] == 4
+    assert {run.data.tags["mlflow.parentRunId"] for run in runs()} == {parent.info.run_id}
+    points = client().get_metric_history(parent.info.run_id, "online")
+    assert [point.step for point in points] == [1, 2]  # not twice
+    values = [history(run, "online")[1] for run in runs()]
+    assert points[0].value == pytest.approx(np.mean(values))
+    assert call(*how, *TINY, "seed=range(4)") == 0
+    assert runs("group")[0].info.run_id == parent.info.run_id
+
+
+def test_the_data_is_an_input_that_mlflow_finds(here):
+    assert call(*TINY) == 0
+    for run in (*runs(), *runs("group")):
+        (given,) = run.inputs.dataset_inputs
+        assert given.dataset.name == "twonorm"
+        assert given.dataset.digest == run.data.tags["data_sha256"][:12]
+        assert run.data.tags["data_source"] in given.dataset.source
+        assert run.data.tags["data_standing"] in given.dataset.source
+    found = client().search_runs([run.info.experiment_id], "dataset.name = 'twonorm'")
+    assert len(found) == 2
+    assert not client().search_runs([run.info.experiment_id], "dataset.name = 'spam'")
+
+
+def test_what_a_component_reports_reaches_the_store(here):
+    assert call(*TINY[1:], "method=jt", "replay.fit.steps=5") == 0
+    (run,) = runs()
+    with open(artifact(run, "curves.csv")) as file:
+        rows = list(csv.DictReader(file))
+    logged = {int(row["step"]): float(row["loss_replay"]) for row in rows}
+    assert history(run, "step/loss_replay") == pytest.approx(logged)
+
+
+def test_long_curves_are_thinned_and_constant_ones_are_two_points():
+    def steps(values, most=1000):
+        return [point.step for point in points.points("x", np.array(values), 1, most)]
+
+    assert steps([0.1, 0.2, np.nan, 0.4]) == [1, 2, 4]
+    assert steps([0.5] * 9) == [1, 9]
+    assert steps(np.arange(7), most=3) == [1, 4, 7]
+    assert len(steps(np.arange(5000))) == 1000
+    assert steps(np.arange(5000))[-1] == 5000
 
 
 def test_a_run_of_changed_code_carries_the_change(here, monkeypatch):
@@ -89,9 +156,12 @@ def test_a_run_of_changed_code_carries_the_change(here, monkeypatch):
 def test_the_same_command_again_resumes(here, capfd):
     assert call(*TINY, "seed=0,1") == 0
     first = capfd.readouterr().out
+    assert "\n2 runs: " in first
     before = {run.info.run_id for run in runs()}
     assert call(*TINY, "seed=0,1") == 0
-    assert capfd.readouterr().out == first  # the same table, to the byte, from the ledger
+    said = "2 runs from the store, nothing was computed: "
+    again = capfd.readouterr().out.replace(said, "2 runs: ")
+    assert again == first  # the same table, to the byte, from the ledger
     assert {run.info.run_id for run in runs()} == before
 
     assert call("-m", SERIAL, *TINY, "seed=range(4)") == 0  # only the two that lack
@@ -117,7 +187,7 @@ def test_a_run_whose_files_are_not_whole_is_done_again(here, name, damage):
     stored(runs()[0], name).write_bytes(damage)
     assert call(*TINY, "seed=0,1") == 0
     again = [run for run in runs() if run.info.run_id not in before]
-    assert [run.info.run_name for run in again] == ["st · twonorm · seed 0"]
+    assert [run.info.run_name for run in again] == [f"{TINY_NAME} · seed 0"]
     assert call(*TINY, "seed=0,1") == 0  # the new run counts
     assert len(runs()) == 3
 
@@ -174,10 +244,13 @@ def test_a_full_disk_costs_one_job(here, monkeypatch, capfd):
     line = [word for word in TINY if not word.startswith("dataset=")]
     assert call("-m", SERIAL, *line, "dataset=spam,twonorm") == 1
     out, err = capfd.readouterr()
-    assert status() == {"st · spam · seed 0": "FAILED", "st · twonorm · seed 0": "FINISHED"}
+    assert status() == {
+        TINY_NAME.replace("twonorm", "spam") + " · seed 0": "FAILED",
+        f"{TINY_NAME} · seed 0": "FINISHED",
+    }
     assert "dataset=spam" in err.partition("FAILED")[2] and "No space left on device" in err
     assert "No space left" in artifact(runs()[0], "traceback.txt").read_text()
-    assert "twonorm" in out and not list((here / "outputs" / "tmp").iterdir())
+    assert "twonorm" in out and os.listdir(here / "outputs") == ["mlruns"]
 
 
 def test_440_runs_leave_under_300_mb(here, monkeypatch):
@@ -217,11 +290,10 @@ class Client:
     [(507, 60, 1), (940, 60, 1), (941, 60, 2), (2940, 60, 3), (10, 250, 3)],
 )
 def test_one_batch_where_it_fits(metrics, params, calls):
-    ledger = Ledger.__new__(Ledger)
-    ledger.client = Client()
-    ledger._log_batches("id", list(range(metrics)), list(range(params)))
-    assert len(ledger.client.calls) == calls
-    assert np.sum(ledger.client.calls, 0).tolist() == [metrics, params]
+    client = Client()
+    points.log(client, "id", list(range(metrics)), list(range(params)))
+    assert len(client.calls) == calls
+    assert np.sum(client.calls, 0).tolist() == [metrics, params]
 
 
 def log_three(uri: str, worker: int) -> None:
@@ -229,7 +301,7 @@ def log_three(uri: str, worker: int) -> None:
     for seed in range(3):
         with ledger.recording(GROUP, {10 * worker + seed: f"{worker}-{seed}"}) as ids:
             (run_id,) = ids.values()
-            ledger._log_batches(run_id, [Metric("acc_online", 0.5, 0, 0)] * 500, [])
+            points.log(ledger.client, run_id, [Metric("acc_online", 0.5, 0, 0)] * 500, [])
             ledger.client.log_text(run_id, f"{worker}", "R.npy")
             ledger.client.set_terminated(run_id, "FINISHED")
 

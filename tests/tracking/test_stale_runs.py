@@ -1,7 +1,7 @@
 """Runs that say RUNNING though their process is gone, and runs that somebody else made."""
 
 import pytest
-from cli import SERIAL, TINY, call, client, runs
+from cli import SERIAL, TINY, TINY_NAME, call, client, runs
 
 from sdsl.tracking import provenance
 from sdsl.tracking.ledger import Ledger
@@ -40,7 +40,7 @@ def test_every_command_adopts_and_leaves_the_runs_of_others_alone(here, tags, mo
     others = ({}, strange, {**strange, "kind": "run"}, deployment)
     stale, *others = make(Ledger(None, "sdsl"), tags["gone"], *others)
     assert call(*mode, *TINY) == 0
-    named = [run.info.status for run in runs() if run.info.run_name == "st · twonorm · seed 0"]
+    named = [run.info.status for run in runs() if run.info.run_name == f"{TINY_NAME} · seed 0"]
     assert named == ["FINISHED"]
     assert client().get_run(stale).info.status == "KILLED"
     assert {client().get_run(run_id).info.status for run_id in others} == {"RUNNING"}

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -76,6 +77,11 @@ def test_every_file_is_labelled_once(days, table, capfd):
     assert packed.startswith(b"a,b,c,kind,label,confidence\n")
     out, err = capfd.readouterr()
     assert "a: a number" in err and "day3.parquet: 60 rows" in err
+    assert re.search(r"day1.csv: 60 rows in .* s, 4 files to go, \d+:\d\d left", err)
+    (run,) = deployment_runs()
+    assert err.splitlines()[-2] == f"1 run: {run.info.run_id}"
+    where = f"attributes.run_id%20%3D%20%27{run.info.run_id}%27"
+    assert err.splitlines()[-1].endswith(f"/#/experiments/1/runs?searchFilter={where}")
     assert "class shares" in out and "accuracy" in out and "day5.csv" in out
     before = {name: os.stat(f"done/{name}").st_mtime_ns for name in os.listdir("done")}
     assert call() == 0
