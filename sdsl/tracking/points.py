@@ -18,10 +18,10 @@ def at_start(name: str, value: float) -> Metric:
 
 
 def points(name: str, values: np.ndarray, first_step: int = 1, most: int = MOST) -> list[Metric]:
-    """A curve without its gaps, and without the middle of a constant one."""
+    """A curve without its gaps; where points are scarce, a constant one has two."""
     values, now = np.asarray(values, float), int(time.time() * 1000)
     known = np.flatnonzero(np.isfinite(values))
-    if len(known) > 2 and np.ptp(values[known]) == 0:
+    if most < MOST and len(known) > 2 and np.ptp(values[known]) == 0:
         most = 2
     if len(known) > most:
         known = known[np.linspace(0, len(known) - 1, max(2, most)).round().astype(int)]
