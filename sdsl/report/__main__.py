@@ -1,6 +1,7 @@
 """python -m sdsl.report: tables, figures, verdicts and a page from finished runs."""
 
 import argparse
+import dataclasses
 import os
 import sys
 from collections.abc import Sequence
@@ -40,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
         "--from",
         dest="folder",
         type=Path,
-        help="read exported results from this folder, not the store",
+        nargs="+",
+        metavar="FOLDER",
+        help="read exported results from these folders, not the store",
     )
     add(
         "--uri",
@@ -55,6 +58,12 @@ def _parser() -> argparse.ArgumentParser:
         help="the folder to write to (default: %(default)s)",
     )
     add("--export", type=Path, help="also export the results to this folder, small enough for git")
+    add(
+        "--tradeoff",
+        type=Path,
+        default=Path("outputs/paper/tradeoff.csv"),
+        help="the static trade-off curves, for runs of a store (default: %(default)s)",
+    )
     add("--include-short", action="store_true", help="include runs with stream.max_segments")
     add("--no-figures", action="store_true", help="leave out the figures, which take longest")
     return parser
@@ -62,10 +71,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _results(args: argparse.Namespace) -> Results:
     if args.folder:
-        return export.read(args.folder)
+        return export.read_all(args.folder)
     from sdsl.report.runs.gather import gather  # MLflow takes seconds to load
 
-    return gather(args.uri, args.experiment, args.include_short)
+    results = gather(args.uri, args.experiment, args.include_short)
+    return dataclasses.replace(results, tradeoff=export.read_tradeoff(args.tradeoff))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from sdsl.report.aside.table import Aside
 from sdsl.report.claims import comparisons, verdicts
 from sdsl.report.output import figures, latex, page, recalls, tables
 from sdsl.report.output.plotting import save, style
+from sdsl.report.output.report import Report
 from sdsl.report.runs.names import CLASS_METRICS, LITERAL, METRICS, Setting
 from sdsl.report.runs.results import Results
 
@@ -29,16 +30,22 @@ def build(
     begin(next(stage))
     settings = results.paper_and_own().by_setting()
     made = write_tables(settings, out / "tables")
-    write_asides(results, out / "tables")
+    asides = write_asides(results, out / "tables")
     begin(next(stage))
     judged = write_verdicts(settings, out)
     write_statistics(settings, out)
     begin(next(stage))
     pictures = write_figures(settings, out / "figures") if with_figures else []
     begin(next(stage))
-    _write(out / "index.html", page.render(results, settings, judged, made, pictures))
-    counts = [f"{setting.title}. {verdicts.summary(claims)}." for setting, claims in judged.items()]
-    return [f"{len(results.frame)} runs.", *counts, *results.notes, f"Open {out / 'index.html'}"]
+    report = Report(results, settings, judged, made, asides, pictures)
+    _write(out / "index.html", page.html(report))
+    said = [_said(setting, settings[setting], claims) for setting, claims in judged.items()]
+    return [*said, *results.notes, f"Open {out / 'index.html'}"]
+
+
+def _said(setting: Setting, results: Results, claims: list[verdicts.Verdict]) -> str:
+    n = len(results.frame)
+    return f"{setting.name}: {n} run{'s' if n > 1 else ''}. {verdicts.tested(claims)}."
 
 
 def write_tables(settings: BySetting, folder: Path) -> list[tables.Table]:
@@ -100,7 +107,8 @@ def write_figures(settings: BySetting, folder: Path) -> list[figures.Picture]:
             figure = lines.in_context(results)
         if figure:
             name = f"in_context{setting.suffix}"
-            pictures.append(figures.Picture(name, lines.CAPTION, save(figure, folder, name)))
+            save(figure, folder, name)
+            pictures.append(figures.Picture(name, lines.CAPTION))
     return pictures
 
 

@@ -17,9 +17,19 @@ def report(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     literal = results((*METHODS, SCRIPT), ("ug_2c_5d", "satimage"), seeds=2, T=4)
     calibrated = results(("st", "ours"), ("ug_2c_5d",), seeds=2, T=3, prefix="calibrated")
+    literal.frame.loc[literal.frame.stream == "satimage", "stream_sha256"] = "7" * 64
     frame = pd.concat([calibrated.frame, literal.frame])
     curves = {name: {**literal.curves[name], **calibrated.curves[name]} for name in literal.curves}
-    both = Results(frame, {**literal.R, **calibrated.R}, curves, ("a <b>note</b>",))
+    row = {"stream": "satimage", "stream_sha256": "7" * 64, "prefix": "literal", "front": True}
+    tradeoff = pd.DataFrame(
+        [
+            {**row, "weight": 0.0, "acc_online": 0.6, "acc_final": 0.9},
+            {**row, "weight": 1.0, "acc_online": 0.95, "acc_final": 0.5},
+        ]
+    )
+    both = Results(
+        frame, {**literal.R, **calibrated.R}, curves, ("a <b>note</b>",), tradeoff=tradeoff
+    )
     export.write(both, folder / "given")
     assert main(["--from", str(folder / "given"), "--out", str(folder / "out")]) == 0
     return folder / "out"

@@ -7,7 +7,6 @@ import pandas as pd
 
 from sdsl.report.claims import statistics
 from sdsl.report.runs.names import (
-    DATASETS,
     METRICS,
     PAPER_METHODS,
     STATIC_BOUND,
@@ -21,7 +20,7 @@ from sdsl.report.runs.results import Results
 def differences(results: Results, metric: str, method: str = "ours") -> pd.DataFrame:
     """`method` minus every other method, per dataset, over the seeds they share."""
     rows = []
-    for stream in _paper_streams(results):
+    for stream in results.paper_streams():
         scores = results.scores(method, stream, metric)
         for other in methods_in_order(results.variants() - {method, STATIC_BOUND}):
             if gap := statistics.paired(scores, results.scores(other, stream, metric)):
@@ -42,7 +41,7 @@ def means(results: Results, metric: str, methods: Sequence[str]) -> pd.DataFrame
     """One row per dataset, one column per method; only datasets on which all of them ran."""
     rows = {
         stream: [results.scores(method, stream, metric).mean() for method in methods]
-        for stream in _paper_streams(results)
+        for stream in results.paper_streams()
     }
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(methods)).dropna()
 
@@ -54,7 +53,7 @@ def paper_methods_run(results: Results) -> list[str]:
 
 def interquartile(results: Results, metric: str) -> pd.DataFrame:
     """IQM of every method that ran on all of the paper's datasets that ran at all."""
-    streams = _paper_streams(results)
+    streams = results.paper_streams()
     rows = []
     for method in methods_in_order(results.variants() - {STATIC_BOUND}):
         scores = {s: results.scores(method, s, metric).to_numpy() for s in streams}
@@ -108,10 +107,6 @@ def _ranks(results: Results, metric: str) -> list[str]:
     p = statistics.friedman(table)
     lines += ["", statistics.power_note(len(methods), len(table))]
     return lines if np.isnan(p) else [*lines, f"Friedman: p = {p:.3g}."]
-
-
-def _paper_streams(results: Results) -> list[str]:
-    return [dataset for dataset in DATASETS if dataset in results.streams()]
 
 
 def _escaped(name: str) -> str:

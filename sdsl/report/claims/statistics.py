@@ -10,6 +10,7 @@ from scipy import stats
 
 DRAWS = 10_000  # of the bootstrap of a mean
 DRAWS_OF_IQM = 2_000
+DRAWS_OF_RANKS = 2_000
 LEVEL = 0.95
 SEED = 2022  # of the bootstrap's own generator: the same runs always give the same interval
 
@@ -47,7 +48,7 @@ def bootstrap(values: np.ndarray) -> Interval:
         return NO_INTERVAL
     drawn = np.random.default_rng(SEED).integers(len(values), size=(DRAWS, len(values)))
     # Rounding keeps equal differences equal: (.9 - .8) and (.8 - .7) differ in the last bit.
-    return _interval(np.round(values[drawn].mean(1), 12))
+    return interval(np.round(values[drawn].mean(1), 12))
 
 
 def interquartile_mean(scores: Mapping[str, np.ndarray]) -> Estimate:
@@ -63,12 +64,34 @@ def interquartile_mean(scores: Mapping[str, np.ndarray]) -> Estimate:
     runs = np.concatenate(redrawn, axis=1)  # [draws, runs]
     means = stats.trim_mean(runs, 0.25, axis=1)
     pooled = np.concatenate(list(scores.values()))
-    return Estimate(float(stats.trim_mean(pooled, 0.25)), _interval(means), len(pooled))
+    return Estimate(float(stats.trim_mean(pooled, 0.25)), interval(means), len(pooled))
 
 
 def mean_ranks(means: pd.DataFrame) -> pd.Series:
     """means: one row per dataset, one column per method. Rank 1 is the best; ties share a rank."""
     return means.rank(axis=1, ascending=False).mean()
+
+
+def bootstrap_ranks(scores: Mapping[str, Mapping[str, np.ndarray]]) -> pd.DataFrame:
+    """Mean ranks, [draws, methods]: datasets are redrawn, and seeds within each of them.
+
+    scores: dataset -> method -> the values of its seeds. A single dataset is kept as it is.
+    """
+    rng = np.random.default_rng(SEED)
+    methods = list(next(iter(scores.values())))
+    ranks = []  # of the redrawn means, [draws, methods] per dataset
+    for by_method in scores.values():
+        redrawn = [
+            values[rng.integers(len(values), size=(DRAWS_OF_RANKS, len(values)))].mean(1)
+            for values in by_method.values()
+        ]
+        # As above: what is equal should stay equal.
+        ranks.append(stats.rankdata(-np.round(redrawn, 12), axis=0).T)
+    drawn = rng.integers(len(scores), size=(DRAWS_OF_RANKS, len(scores)))
+    picked = np.stack(ranks)[
+        drawn, np.arange(DRAWS_OF_RANKS)[:, None]
+    ]  # [draws, datasets, methods]
+    return pd.DataFrame(picked.mean(1), columns=methods)
 
 
 @functools.cache
@@ -95,6 +118,7 @@ def power_note(methods: int, datasets: int) -> str:
     )
 
 
-def _interval(values: np.ndarray) -> Interval:
+def interval(values: np.ndarray) -> Interval:
+    """The middle 95 % of redrawn values."""
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high))

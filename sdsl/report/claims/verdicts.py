@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sdsl.report.claims import book, readings
-from sdsl.report.claims.claim import NOT_REPRODUCED, VERDICTS, Claim, ScoreClaim
+from sdsl.report.claims.claim import NOT_REPRODUCED, NOT_RUN, VERDICTS, Claim, ScoreClaim
 from sdsl.report.runs.names import Setting
 from sdsl.report.runs.results import Results
 
 RULES = """A cell is reproduced where |mean here − paper's mean| ≤ max(2 × the paper's std, 0.02);
-out of reach where the stream's measured static bound lies below the paper's mean by more than that.
+out of reach where the best classifier of x alone that we measured (static bound or end of the
+static trade-off curve, whichever is higher) lies below the paper's mean by more than that.
 An order is reproduced where the 95 % paired bootstrap interval of the difference over common seeds
 excludes 0 in the claimed direction; undecided: the means are in the claimed order, the interval
 includes 0. Every test: sdsl/report/claims/claims.yaml. Data: the standing of the rows behind it."""
@@ -87,6 +88,16 @@ def summary(verdicts: Sequence[Verdict]) -> str:
             part += f" ({undecided} of them: means in the claimed order, interval includes 0)"
         parts.append(part)
     return f"{len(verdicts)} claims: {', '.join(parts)}"
+
+
+def tested(verdicts: Sequence[Verdict]) -> str:
+    """'12 of the paper's 169 claims can be tested: 5 reproduced, 7 not reproduced'"""
+    tally = {verdict: n for verdict, n in counts(verdicts).items() if n and verdict != NOT_RUN}
+    if not tally:
+        return "They test no claim of the paper yet"
+    n = sum(tally.values())
+    parts = ", ".join(f"{count} {verdict}" for verdict, count in tally.items())
+    return f"They test {n} of the paper's {len(verdicts)} claims: {parts}"
 
 
 def markdown(judged: Mapping[Setting, Sequence[Verdict]]) -> str:

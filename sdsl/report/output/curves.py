@@ -35,7 +35,7 @@ def over_time(
     results: Results, methods: Sequence[str], curve: Curve, streams: Sequence[str] | None = None
 ) -> Figure:
     """One panel per dataset, in two columns: the paper's datasets, or those given."""
-    streams = streams or results.expected_datasets()
+    streams = streams or results.paper_streams()
     panels = grid_of(len(streams))
     drawn = set()
     for axes, stream in zip(panels.axes, streams, strict=True):
@@ -61,7 +61,7 @@ def ablation(results: Results, methods: Sequence[str], stream: str = "satimage")
 def pseudo_labels(results: Results) -> Figure:
     """How many of the pseudo-labels are right, which no method gets to see."""
     methods = [m for m in methods_in_order(results.variants()) if m not in READ_LABELS]
-    streams = results.expected_datasets()
+    streams = results.paper_streams()
     panels = grid_of(len(streams))
     drawn = set()
     for axes, stream in zip(panels.axes, streams, strict=True):

@@ -39,7 +39,6 @@ class Picture:
 
     name: str
     caption: str
-    svg: str
 
 
 def write(results: Results, folder: Path, setting: Setting) -> list[Picture]:
@@ -50,13 +49,13 @@ def write(results: Results, folder: Path, setting: Setting) -> list[Picture]:
     pictures = []
     for drawing in drawings:
         name = drawing.name + setting.suffix
-        svg = save(drawing.figure, folder, name)
-        pictures.append(Picture(name, drawing.caption + in_setting, svg))
+        save(drawing.figure, folder, name)
+        pictures.append(Picture(name, drawing.caption + in_setting))
     return pictures
 
 
 def _drawings(results: Results) -> Iterator[Drawing]:
-    if not results.expected_datasets():  # only streams that the paper does not have: see the tables
+    if not results.paper_streams():  # only streams that the paper does not have: see the tables
         return
     yield from _classification(results)
     yield from _memorisation(results)
@@ -67,7 +66,7 @@ def _drawings(results: Results) -> Iterator[Drawing]:
 def _classification(results: Results) -> Iterator[Drawing]:
     """Accuracy while the stream runs."""
     ran, paper = results.variants(), paper_methods_run(results)
-    streams = results.expected_datasets()
+    streams = results.paper_streams()
     figure = curves.over_time(results, paper, curves.ONLINE)
     yield Drawing("acc_t", "Accuracy at each step, R[t,t] (the paper's Figure 6)", figure)
     figure = curves.over_time(results, paper, curves.ONLINE_MEAN)
@@ -94,7 +93,7 @@ def _memorisation(results: Results) -> Iterator[Drawing]:
     yield Drawing("memory", caption, figure)
     figure = curves.over_time(results, paper, curves.PAST_MEAN)
     yield Drawing("past", "Mean accuracy on all segments seen so far", figure)
-    if "satimage" in results.expected_datasets() and "ours_wo_fr" in results.variants():
+    if "satimage" in results.paper_streams() and "ours_wo_fr" in results.variants():
         figure = curves.ablation(results, ["ours", "ours_wo_fr"])
         yield Drawing("ablation_fr", "Without the flat region (Figure 10)", figure)
 
@@ -119,11 +118,10 @@ def _comparisons(results: Results) -> Iterator[Drawing]:
     for metric, name in METRICS.items():
         if ranks := overviews.ranks(results, metric):
             yield Drawing(f"ranks_{metric}", f"Mean ranks by {name}", ranks)
-    for stream in results.expected_datasets():
-        if stream in results.streams():
-            figure = overviews.heat_maps(results, stream)
-            yield Drawing(f"R_{stream}", f"R on {dataset_name(stream)}", figure)
+    for stream in results.paper_streams():
+        figure = overviews.heat_maps(results, stream)
+        yield Drawing(f"R_{stream}", f"R on {dataset_name(stream)}", figure)
 
 
 def _detailed(results: Results) -> list[str]:
-    return [stream for stream in DETAILED if stream in results.expected_datasets()]
+    return [stream for stream in DETAILED if stream in results.paper_streams()]

@@ -6,14 +6,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from sdsl.report.claims import comparisons, statistics
 from sdsl.report.claims.book import paper_cell
+from sdsl.report.claims.ranking import ranking
 from sdsl.report.output.looks import INK, look
-from sdsl.report.output.plotting import footnote, grid, grid_of, label, mark, not_run, plain, seeds
+from sdsl.report.output.plotting import footnote, grid, grid_of, label, plain, seeds
 from sdsl.report.runs.names import METRICS, STATIC_BOUND, dataset_name, methods_in_order
 from sdsl.report.runs.results import Results
 
-MARKERS = {"-": "o", "--": "o", "-.": "s", ":": "^"}  # by the dash of a look; "--" is hollow
 BOUND_DASH = (0, (4, 2))
 
 
@@ -31,7 +30,6 @@ def heat_maps(results: Results, stream: str) -> Figure:
     for axes, (method, R) in zip(panels.axes, means.items(), strict=True):
         ends = (0.5, len(R) + 0.5, len(R) + 0.5, 0.5)
         image = axes.imshow(R, cmap="cividis", vmin=low, vmax=1, interpolation="none", extent=ends)
-        image.set_gid(mark(method))
         axes.set_title(label(method, 18), fontsize=6)
         axes.set_xticks([1, len(R)])
         axes.set_yticks([1, len(R)])
@@ -49,13 +47,10 @@ def heat_maps(results: Results, stream: str) -> Figure:
 def dots(results: Results, metric: str) -> Figure:
     """One dot per run: many results have two clusters, which a mean hides."""
     methods = [m for m in methods_in_order(results.variants()) if m != STATIC_BOUND]
-    streams = results.expected_datasets()
+    streams = results.paper_streams()
     panels = grid_of(len(streams), height=0.35 + 0.105 * len(methods), sharey=True)
     for axes, stream in zip(panels.axes, streams, strict=True):
         axes.set_title(plain(dataset_name(stream)))
-        if stream not in results.streams():
-            not_run(axes)
-            continue
         for row, method in enumerate(methods):
             _dots_of(axes, results, method, stream, metric, row)
         bound = results.static_bound(stream, metric)
@@ -79,45 +74,32 @@ def _dots_of(axes: Axes, results: Results, method: str, stream: str, metric: str
     """The runs of one method, and the paper's mean."""
     values = results.scores(method, stream, metric)
     drawn = look(method)
-    (runs,) = axes.plot(
-        values,
-        np.full(len(values), row),
-        MARKERS[drawn.dash],
-        ms=2.8,
-        mew=0.7,
-        alpha=0.75,
-        color=drawn.colour,
-        mfc="none" if drawn.dash == "--" else drawn.colour,
-    )
-    runs.set_gid(mark(method))
+    (runs,) = axes.plot(values, np.full(len(values), row), ls="", alpha=0.75, ms=2.8, mew=0.5)
+    runs.set(marker=drawn.family.marker, color=drawn.colour)
     if metric == "acc_final" and (cell := paper_cell(method, stream)):
         axes.plot(cell.mean, row, "|", ms=6, mew=1.1, color=INK)
 
 
 def ranks(results: Results, metric: str) -> Figure | None:
-    """Mean ranks of the paper's methods, each with a bar as long as the Nemenyi distance."""
-    methods = comparisons.paper_methods_run(results)
-    means = comparisons.means(results, metric, methods)
-    if len(methods) < 3 or len(means) < 2:
+    """Mean ranks of all methods that read no labels, with their bootstrap intervals."""
+    found = ranking(results, metric)
+    if found is None or len(found.streams) < 2:
         return None
-    by_method = statistics.mean_ranks(means).sort_values()
-    distance = statistics.critical_difference(len(methods), len(means))
-    panels = grid(1, 1, height=1.2)
+    panels = grid(1, 1, height=0.45 + 0.12 * len(found.table))
     (axes,) = panels.axes
-    for row, (method, rank) in enumerate(by_method.items()):
-        axes.plot([rank, rank + distance], [row, row], lw=2.2, color="0.5", alpha=0.3)
-        (dot,) = axes.plot(rank, row, "o", ms=4, color=look(method).colour)
-        dot.set_gid(mark(method))
-    names = [f"{label(method, 40)}  {rank:.2f}" for method, rank in by_method.items()]
-    axes.set_yticks(range(len(by_method)), names)
-    axes.set_xlim(0.8, len(methods) + 0.2)
-    axes.set_ylim(len(by_method) - 0.5, -0.5)
-    axes.set_xticks(range(1, len(methods) + 1))
+    for row, (method, own) in enumerate(found.table.iterrows()):
+        drawn = look(str(method))
+        axes.plot([own.low, own.high], [row, row], lw=2.2, color=drawn.colour, alpha=0.3)
+        axes.plot(own["rank"], row, drawn.family.marker, ms=4, color=drawn.colour)
+    names = [f"{label(m, 40)}  {rank:.2f}" for m, rank in found.table["rank"].items()]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlim(left=0.8)
+    axes.grid(axis="x", lw=0.3, alpha=0.4)
     axes.set_xlabel(f"mean rank by {METRICS[metric]} (1 is best)")
     what = (
-        f"{len(means)} datasets, {len(methods)} methods. Each bar starts at a method's mean rank "
-        f"and is as long as the Nemenyi distance, {distance:.2f} ranks: methods within it cannot "
-        "be told apart from that method."
+        f"{len(found.streams)} streams, {len(names)} methods that read no labels. Bars: the middle "
+        "95 % when streams, and seeds within them, are redrawn."
     )
-    footnote(panels.figure, results, list(means.index), what)
+    footnote(panels.figure, results, found.streams, what)
     return panels.figure

@@ -1,13 +1,13 @@
 """Results in a folder small enough for git, and back.
 
 runs.csv, R.npz, R_context.npz where something was tested in context, curves.npz, notes.txt,
-configs.json.xz, from which every run can be run again, and environment.txt: the packages they were
-made with.
+configs.json.xz, from which every run can be run again, environment.txt (the packages they were made
+with), and tradeoff.csv where it was measured.
 """
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from sdsl.report.runs.results import TEXT_COLUMNS, Results
 NOT_EVALUATED = np.uint16(65535)  # stands for NaN in R
 ENVIRONMENT = "environment.txt"
 CONTEXT = "R_context.npz"
+TRADEOFF = "tradeoff.csv"
 INTEGER_COLUMNS = ("seed", "T", "test_rows", "started")
 
 
@@ -51,6 +52,8 @@ def write(results: Results, folder: Path) -> None:
     if results.environment:
         (folder / ENVIRONMENT).write_text(results.environment, encoding="utf-8")
     configs.write(results.configs, folder)
+    if len(results.tradeoff):
+        results.tradeoff.to_csv(folder / TRADEOFF, index=False, lineterminator="\n")
     _write_arrays(folder / "R.npz", R)
     (folder / CONTEXT).unlink(missing_ok=True)  # of an earlier export
     if R_context:
@@ -80,11 +83,37 @@ def read(folder: Path) -> Results:
     tested = frame[(frame.prefix + "|" + frame.stream).isin(list(in_context))]
     batches = {run: R for run, R in _accuracies(tested, in_context).items() if not _empty(R)}
     accuracies = _accuracies(frame, counts), _curves(frame, curves)
-    return Results(frame, *accuracies, notes, environment, batches, configs.read(folder))
+    curve = read_tradeoff(folder / TRADEOFF)
+    return Results(frame, *accuracies, notes, environment, batches, configs.read(folder), curve)
 
 
 def _empty(R: np.ndarray) -> bool:
     return bool(np.isnan(R).all())
+
+
+def read_all(folders: Sequence[Path]) -> Results:
+    """The runs of several folders together; a run that two of them hold counts once."""
+    parts = [read(folder) for folder in folders]
+    frame = pd.concat([part.frame for part in parts])
+    frame = frame[~frame.index.duplicated()]
+    curves: dict[str, dict[str, np.ndarray]] = {}
+    for part in parts:
+        for name, by_run in part.curves.items():
+            curves.setdefault(name, {}).update(by_run)
+    return Results(
+        frame.sort_values(["prefix", "stream", "variant", "probe", "seed"]),
+        {run: R for part in parts for run, R in part.R.items()},
+        curves,
+        tuple(note for part in parts for note in part.notes),
+        parts[0].environment,
+        {run: R for part in parts for run, R in part.R_context.items()},
+        pd.concat([part.tradeoff for part in parts]).drop_duplicates(ignore_index=True),
+    )
+
+
+def read_tradeoff(file: Path) -> pd.DataFrame:
+    """What `python -m sdsl.report.tradeoff` wrote; empty if the file is not there."""
+    return pd.read_csv(file) if file.exists() else pd.DataFrame()
 
 
 def _accuracies(frame: pd.DataFrame, stacks: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -36,6 +36,22 @@ TO_THE_LETTER = {
     "ours_wo_ils": "ours_literal_wo_ils",
     "ours_wo_fr": "ours_literal_wo_fr",
 }
+OTHER_METHODS = {  # not in the paper, or not under this name
+    "ours_literal": "Ours, to the letter",
+    "ours_literal_record": "Ours_Record, to the letter",
+    "ours_literal_pl": "Ours_PL, to the letter",
+    "ours_literal_wo_ils": "Ours w/o ILS, to the letter",
+    "ours_literal_wo_fr": "Ours w/o FR, to the letter",
+    "ours_modes": "Ours, two modes",
+    "ours_tracker": "Ours, Tracker labels",
+    "tracker": "Tracker",
+    "scargc": "SCARGC",
+    "gst": "GST",
+    "cotta": "CoTTA",
+    "sar": "SAR",
+    "oracle_labels": "True labels",
+    "static_bound": "static bound",
+}
 STATIC_BOUND = "static_bound"  # a measurement of the stream that runs as if it were a method
 READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND)  # these are never marked as best
 ARCHIVE = "archive_"  # what the names of the archive's streams start with
@@ -72,8 +88,10 @@ SETTINGS = (LITERAL, CALIBRATED)
 
 
 def method_name(method: str) -> str:
-    """The paper's name of a method; other methods keep theirs."""
-    return {**PAPER_METHODS, **PAPER_VARIANTS, STATIC_BOUND: "static bound"}.get(method, method)
+    """The name of a method for people: 'Ours (lookback.size=20)'; unknown ones keep theirs."""
+    name, space, settings = method.partition(" (")
+    known = {**PAPER_METHODS, **PAPER_VARIANTS, **OTHER_METHODS}
+    return f"{known.get(name, name)}{space}{settings}"
 
 
 def dataset_name(dataset: str) -> str:
@@ -82,8 +100,8 @@ def dataset_name(dataset: str) -> str:
 
 
 def methods_in_order(names: Iterable[str]) -> list[str]:
-    """The paper's methods in its order, then the rest by name."""
-    return _in_order(names, [*PAPER_METHODS, *PAPER_VARIANTS])
+    """The paper's methods in its order, then the others that are known, then the rest by name."""
+    return _in_order(names, [*PAPER_METHODS, *PAPER_VARIANTS, *OTHER_METHODS])
 
 
 def datasets_in_order(names: Iterable[str]) -> list[str]:

@@ -37,6 +37,7 @@ class Results:
     # run_id -> [T, T], of runs that were also tested in context
     R_context: Mapping[str, np.ndarray] = field(default_factory=dict)
     configs: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by group_key
+    tradeoff: pd.DataFrame = field(default_factory=pd.DataFrame)  # tradeoff.csv, where there is one
 
     def by_setting(self) -> dict[Setting, "Results"]:
         """The runs of every setting that was run."""
@@ -130,9 +131,30 @@ class Results:
         literal = LITERAL.id in set(self.frame.prefix) or self.frame.empty
         return [dataset for dataset in DATASETS if literal or dataset in self.streams()]
 
+    def paper_streams(self) -> list[str]:
+        """The paper's datasets that ran, in its order."""
+        return [dataset for dataset in DATASETS if dataset in self.streams()]
+
     def static_bound(self, stream: str, metric: str = "acc_final") -> float:
         """The best accuracy of any one classifier on a stream; NaN where it was not measured."""
         return float(self.scores(STATIC_BOUND, stream, metric).mean())
+
+    def front(self, stream: str) -> pd.DataFrame:
+        """The static trade-off curve of a stream, by falling Acc_T; empty if it was not measured.
+
+        Only a curve of the very rows that ran counts, whatever the stream is called.
+        """
+        runs = self.frame[(self.frame.stream == stream) & (self.frame.short == "")]
+        if self.tradeoff.empty or runs.empty:
+            return pd.DataFrame(columns=["acc_online", "acc_final", "weight"])
+        here = self.tradeoff.stream_sha256.isin(set(runs.stream_sha256)) & self.tradeoff.front
+        here &= self.tradeoff.prefix.isin(set(runs.prefix))
+        return self.tradeoff[here].sort_values("acc_final", ascending=False)
+
+    def reach(self, stream: str) -> float:
+        """The best Acc_T measured for any classifier of x alone; NaN where none was measured."""
+        ends = [self.static_bound(stream), self.front(stream).acc_final.max()]
+        return float(pd.Series(ends, dtype=float).max())
 
     def standing(self, stream: str) -> str:
         """What the rows behind a stream are: original, stand-in, ...; all, if there are several."""

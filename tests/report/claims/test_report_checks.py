@@ -1,8 +1,12 @@
 """Every kind of test on scores, on runs where the answer is known."""
 
+import dataclasses
+
+import pandas as pd
 import pytest
 from report_made_up import results
 
+from sdsl.report.claims import book
 from sdsl.report.claims.book import TESTS
 from sdsl.report.claims.claim import Finding
 from sdsl.report.runs.results import Results
@@ -105,3 +109,18 @@ def test_near_and_nearest():
     assert ask(given, **nearest).verdict == "not reproduced"
     assert ask(given, **{**nearest, "method": "st"}).verdict == "reproduced"
     assert ask(runs(ours=[0.9] * 3), **nearest).verdict == "not run"
+
+
+def test_a_cell_below_the_end_of_the_trade_off_curve_is_within_reach():
+    given = results(methods=("ours", "static_bound"), datasets=("twonorm",))
+    given.frame["acc_final"] = 0.5  # the paper has .964 ± .015
+    cells = [claim for claim in book.claims() if claim.id == "cell"]
+    (cell,) = [one for one in cells if (one.method, one.dataset) == ("ours", "twonorm")]
+    assert cell.check(given).verdict == "out of reach"
+    row = {"stream_sha256": "e" * 64, "prefix": "literal", "front": True, "weight": 0.0}
+    curve = pd.DataFrame([{**row, "acc_online": 0.9, "acc_final": 0.97}])
+    found = cell.check(dataclasses.replace(given, tradeoff=curve))
+    assert found.verdict == "not reproduced"
+    assert "end of the static trade-off curve 0.970" in found.numbers
+    other = curve.assign(stream_sha256="0" * 64)  # of other rows: it says nothing here
+    assert cell.check(dataclasses.replace(given, tradeoff=other)).verdict == "out of reach"
