@@ -31,9 +31,7 @@ class Look:
 
 BASELINE = Family("The paper's baselines", "-", "o", "solid", "circle")
 OURS = Family("The paper's method and its variants", "--", "D", "dash", "diamond")
-LETTER = Family(
-    "The paper to the letter", (0, (8, 1.5, 1.5, 1.5)), "X", "10px,3px,3px,3px", "x"
-)
+LETTER = Family("The paper to the letter", (0, (8, 1.5, 1.5, 1.5)), "X", "10px,3px,3px,3px", "x")
 LATER = Family("Other published methods", "-.", "s", "dashdot", "square")
 NEW = Family("New here", (0, (6, 1.5)), "*", "longdash", "star")
 LABELS = Family("These read true labels", ":", "^", "dot", "triangle-up")

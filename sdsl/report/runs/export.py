@@ -107,6 +107,7 @@ def read_all(folders: Sequence[Path]) -> Results:
         tuple(note for part in parts for note in part.notes),
         parts[0].environment,
         {run: R for part in parts for run, R in part.R_context.items()},
+        {key: config for part in parts for key, config in part.configs.items()},
         pd.concat([part.tradeoff for part in parts]).drop_duplicates(ignore_index=True),
     )
 

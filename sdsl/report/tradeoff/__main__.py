@@ -11,12 +11,14 @@ from hydra.errors import MissingConfigException
 from sdsl import experiment
 from sdsl.config.compose import composed
 from sdsl.errors import UserError
+from sdsl.output import guarded
 from sdsl.report.runs.names import DATASETS, LITERAL, SETTINGS
 from sdsl.report.tradeoff import curve
 
 FILE = Path("outputs/paper/tradeoff.csv")
 
 
+@guarded()
 def main(words: Sequence[str] | None = None) -> int:
     """The exit status of a command line."""
     parser = argparse.ArgumentParser(prog="python -m sdsl.report.tradeoff", description=__doc__)

@@ -32,7 +32,8 @@ def section(report: Report) -> Section:
         rules=verdicts.RULES,
         readings={s: sorted({v.reading for v in found} - {""}) for s, found in judged.items()},
         summary_of_readings={
-            setting: readings.summary([v.reading for v in found]) for setting, found in judged.items()
+            setting: readings.summary([v.reading for v in found])
+            for setting, found in judged.items()
         },
         rules_of_readings=readings.RULES,
     )

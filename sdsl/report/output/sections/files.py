@@ -5,5 +5,7 @@ from sdsl.report.output.sections.section import Section, render
 
 
 def section(report: Report) -> Section:
-    html = render("files.html", tables=report.tables, asides=report.asides, pictures=report.pictures)
+    html = render(
+        "files.html", tables=report.tables, asides=report.asides, pictures=report.pictures
+    )
     return Section("files", "Files", html)
