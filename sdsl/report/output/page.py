@@ -32,7 +32,7 @@ def html(report: Report) -> str:
         families={family: methods for family, methods in families.items() if methods},
         methods=report.methods,
         looks=report.looks,
-        streams=report.streams,
+        streams=report.shown_streams,
     )
 
 

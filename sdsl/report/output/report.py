@@ -54,3 +54,9 @@ class Report:
         """stream -> its number on the page; all that ran, in order."""
         ran = datasets_in_order(self.results.streams())
         return {stream: number for number, stream in enumerate(ran)}
+
+    @functools.cached_property
+    def shown_streams(self) -> dict[str, int]:
+        """Those of the figures and the large tables; the archive's have tables of their own."""
+        ran = {stream for results in self.settings.values() for stream in results.streams()}
+        return {stream: number for stream, number in self.streams.items() if stream in ran}

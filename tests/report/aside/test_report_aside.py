@@ -33,7 +33,7 @@ def table(out, name: str) -> pd.DataFrame:
 
 
 def test_in_context_has_a_table_of_its_own(given, out):
-    row = table(out, "in_context").loc["tracker"]
+    row = table(out, "in_context").loc["Tracker"]
     assert row["stream"] == "Spam"
     for head, metric in (
         ("Acc_T in context", "acc_final_context"),
@@ -53,6 +53,13 @@ def test_in_context_has_a_figure_of_its_own(out):
     )
 
 
+def test_both_have_tables_on_the_page(out):
+    html = (out / "index.html").read_text()
+    for name in ("in_context", "archive_acc_online", "archive_acc_final"):
+        assert f'id="table-{name}"' in html, name
+        assert f'href="tables/{name}.csv"' in html, name
+
+
 def test_the_papers_tables_hold_neither(out):
     for file in (out / "tables").glob("acc_*"):
         text = file.read_text().lower()
@@ -65,7 +72,7 @@ def test_the_archive_stands_beside_what_others_published(given, out):
     rows = table(out, "archive_acc_online")
     assert list(rows.columns) == ["1cdt", "2cht"]
     values = given.scores("scargc", "archive_2cht", "acc_online")
-    assert rows["2cht"]["scargc"] == f"{values.mean():.3f} ± {values.std(ddof=1):.3f} (2)"
+    assert rows["2cht"]["SCARGC"] == f"{values.mean():.3f} ± {values.std(ddof=1):.3f} (2)"
     amanda = rows.filter(like="AMANDA-FCP", axis=0).iloc[0]
     assert amanda.tolist() == ["100.0 %", "85.6 %"]
     text = (out / "tables" / "archive_acc_online.md").read_text()

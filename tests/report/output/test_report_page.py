@@ -60,14 +60,17 @@ def column(page, number: int) -> list[str]:
 
 def traces(page, selector: str) -> list[dict]:
     """What Plotly drew: name, whether it is shown, colour, dash and marker."""
-    (place, *_) = find(page, selector)
-    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", place)
-    script = """const [place, done] = arguments;
-        const wait = () => place.data ? done(place.data.map(t => ({
-          name: t.name, shown: t.visible !== "legendonly", line: t.line, marker: t.marker,
-          x: Array.from(t.x), y: Array.from(t.y)}))) : setTimeout(wait, 20);
+    script = """const [selector, done] = arguments;
+        document.querySelector(selector.split(" ")[0]).scrollIntoView({block: "center"});
+        const wait = () => {
+          const place = document.querySelector(selector);
+          if (!place?.data) return setTimeout(wait, 20);
+          done(place.data.map(t => ({
+            name: t.name, shown: t.visible !== "legendonly", line: t.line, marker: t.marker,
+            x: Array.from(t.x), y: Array.from(t.y)})));
+        };
         wait();"""
-    return page.execute_async_script(script, place)
+    return page.execute_async_script(script, selector)
 
 
 def choose(page, selector: str, value: str) -> None:
@@ -165,7 +168,9 @@ def test_the_trade_off_curve_lies_behind_every_method(page):
     assert len(points) == 12  # every method but the static bound
     looks = {(p["marker"]["color"], p["marker"]["symbol"]) for p in points}
     assert len(looks) == len(points)
-    assert "static trade-off" not in {t["name"] for t in traces(page, '[data-stream="0"]')}
+    assert "static trade-off" not in {
+        t["name"] for t in traces(page, '[data-chart=tradeoff] [data-stream="0"]')
+    }
 
 
 def test_curves_change_toggle_and_zoom(page):

@@ -39,7 +39,7 @@ def section(report: Report) -> Section:
             lines[report.methods[method]] = _packed(x, Y)
     known = {kind for kinds in drawn.values() for kind in kinds}
     kinds = {kind: text for kind, text in KINDS.items() if kind in known}
-    html = render("curves.html", kinds=kinds, streams=report.streams)
+    html = render("curves.html", kinds=kinds, streams=report.shown_streams)
     return Section("curves", "Curves", html, {"kinds": kinds, "lines": drawn})
 
 
