@@ -21,7 +21,8 @@ const draw = (place, traces, more) =>
   Plotly.react(place, traces, layout(more), { responsive: true, displaylogo: false, displayModeBar: false });
 
 function ranks(place) {
-  const rows = (data.answer[state.setting]?.[state.metric] ?? []).filter(([m]) => shown(m));
+  const ranked = data.answer[state.setting] ?? {};
+  const rows = (ranked[state.metric] ?? ranked.acc_online ?? []).filter(([m]) => shown(m));
   const traces = rows.map(([m, rank, low, high, first]) => ({
     x: [rank], y: [data.methods[m].name], name: data.methods[m].name, mode: "markers", meta: Number(m),
     error_x: { type: "data", symmetric: false, array: [high - rank], arrayminus: [rank - low], color: colour(m), thickness: 2, width: 3 },

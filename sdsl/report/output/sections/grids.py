@@ -9,8 +9,9 @@ import pandas as pd
 from sdsl.report.output import tables
 from sdsl.report.output.report import Report
 from sdsl.report.output.sections.section import METRICS_IN_ORDER, Section, render
-from sdsl.report.runs.names import METRICS, READ_LABELS, dataset_name, method_name
+from sdsl.report.runs.names import CLASS_METRICS, READ_LABELS, dataset_name, method_name
 
+NAMES = METRICS_IN_ORDER | CLASS_METRICS
 PALE = 0.3  # this far below the best a cell has no colour left
 
 
@@ -51,7 +52,7 @@ def section(report: Report) -> Section:
     html = render(
         "grids.html",
         grids=grids,
-        metrics={m: name for m, name in METRICS_IN_ORDER.items() if m in {g.metric for g in grids}},
+        metrics={m: name for m, name in NAMES.items() if m in {g.metric for g in grids}},
         methods=report.methods,
         streams=report.streams,
         looks=report.looks,
@@ -105,4 +106,4 @@ def _seeds(table: tables.Table, cell: pd.Series, shown: HeatCell) -> dict[str, A
     values = [pair.split(":") for pair in cell.per_seed.split()]
     pairs = zip(values, cell.run_ids.split(), strict=True)
     runs = [[seed, value, run] for (seed, value), run in pairs]
-    return {"title": shown.tip, "metric": METRICS[table.metric], "runs": runs}
+    return {"title": shown.tip, "metric": NAMES[table.metric], "runs": runs}
