@@ -5,18 +5,20 @@ nothing of the ledger (and hydra-ray-launcher wants cloudpickle < 3, joblib >= 3
 two is one `_run` of our own.
 """
 
+import copy
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hydra.types import HydraContext, TaskFunction
-from omegaconf import open_dict
+from omegaconf import open_dict, read_write
 
 from sdsl.launch.launcher import SweepLauncher
 from sdsl.launch.types import Job, JobResult
 from sdsl.launch.worker import ONE_THREAD, failed, work
-from sdsl.tracking.address import shown, sqlite_file
+from sdsl.tracking.address import masked, shown, sqlite_file
 
 INSTALL = "pip install 'sdsl[cluster]'"
 
@@ -38,6 +40,27 @@ def prepare(launcher: SweepLauncher, jobs: list[Job]) -> Origin:
             job.config.tracking.uri = job.place.uri
     environment = ONE_THREAD | {name: os.environ[name] for name in ("SDSL_HOME", "SDSL_HYDRA")}
     return Origin(os.getcwd(), environment, launcher.task_function, launcher.hydra_context)
+
+
+def for_a_file(job: Job) -> Job:
+    """The job without its store's login, which is left in the environment.
+
+    submitit writes jobs to files that stay. Its jobs get the environment of the process that
+    submits them (Slurm's --export=ALL, which is sbatch's default).
+    """
+    if masked(job.place.uri) == job.place.uri:
+        return job
+    name = f"SDSL_STORE_{hashlib.sha256(job.place.uri.encode()).hexdigest()[:8].upper()}"
+    os.environ[name] = job.place.uri
+    config = copy.deepcopy(job.config)
+    with read_write(config), open_dict(config):
+        config.tracking.uri = f"${{oc.env:{name}}}"
+    with read_write(config.hydra), open_dict(config.hydra):  # it repeats the command line
+        typed = config.hydra.overrides
+        typed.task = [masked(word) for word in typed.task]
+        typed.hydra = [masked(word) for word in typed.hydra]
+        config.hydra.job.override_dirname = masked(config.hydra.job.override_dirname)
+    return replace(job, config=config, place=replace(job.place, uri=masked(job.place.uri)))
 
 
 def work_remotely(job: Job, origin: Origin) -> JobResult:

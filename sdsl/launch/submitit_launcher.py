@@ -9,7 +9,7 @@ from typing import Any
 from sdsl.config.build import build
 from sdsl.errors import UserError
 from sdsl.launch.launcher import SweepLauncher
-from sdsl.launch.remote import INSTALL, fetch, prepare, work_remotely
+from sdsl.launch.remote import INSTALL, fetch, for_a_file, prepare, work_remotely
 from sdsl.launch.types import Job, JobResult, SubmititSettings
 from sdsl.launch.worker import TRIES
 
@@ -38,7 +38,8 @@ class SubmititLauncher(SweepLauncher):
                 batch = [queue.pop(0) for _ in range(min(len(queue), slots - len(active)))]
                 if batch:
                     with executor.batch():  # one array
-                        tasks = [executor.submit(work_remotely, job, origin) for job in batch]
+                        files = [for_a_file(job) for job in batch]
+                        tasks = [executor.submit(work_remotely, job, origin) for job in files]
                     active |= zip(tasks, batch, strict=True)
                 for task in [task for task in active if task.done()]:
                     job = active.pop(task)

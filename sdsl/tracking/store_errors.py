@@ -2,6 +2,7 @@
 
 import requests
 from mlflow.exceptions import MlflowException, RestException
+from mlflow.protos.databricks_pb2 import RESOURCE_ALREADY_EXISTS, ErrorCode
 from sqlalchemy.exc import SQLAlchemyError
 
 from sdsl.errors import UserError
@@ -28,6 +29,7 @@ SENTENCES = {
     "duplicate column": f"is half-made. {UNUSABLE}",
     "already exists": f"is half-made. {UNUSABLE}",
 }
+EXISTS = ErrorCode.Name(RESOURCE_ALREADY_EXISTS)
 # MLflow's client words any broken connection as "API request to ... failed with exception".
 AWAY = ("failed with exception", "max retries exceeded", "timed out", "connection refused")
 
@@ -44,6 +46,8 @@ def may_pass(error: Exception) -> bool:
 
 def explained(error: Exception, uri: str) -> UserError | None:
     """The sentence for an error whose cause is the store; None if the code may be to blame."""
+    if getattr(error, "error_code", "") == EXISTS:  # an experiment: another process was faster
+        return None
     text = str(error).lower()
     for sign, sentence in SENTENCES.items():
         if sign in text and isinstance(error, MlflowException | SQLAlchemyError):

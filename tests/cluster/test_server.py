@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from cli import SERIAL, call, hashes, runs
+from cli import SERIAL, TINY, call, hashes, runs, start
 from servers import Mlflow, postgres, postgres_programs
 
 SWEEP = (
@@ -25,11 +25,42 @@ def test_a_database_that_is_not_there_yet(empty_folder, capfd):
     assert len(hashes()) == RUNS == len(runs())
 
 
-@pytest.mark.skipif(postgres_programs() is None, reason="needs PostgreSQL: apt install postgresql")
-@pytest.mark.skipif(
-    importlib.util.find_spec("psycopg2") is None,
-    reason="needs psycopg2: pip install 'sdsl[cluster]'",
+no_database = postgres_programs() is None or importlib.util.find_spec("psycopg2") is None
+with_postgres = pytest.mark.skipif(
+    no_database, reason="needs PostgreSQL (apt install postgresql) and pip install 'sdsl[cluster]'"
 )
+
+
+def ends(*lines: tuple[str, ...]) -> None:
+    """Commands started at once, all of which must end well."""
+    commands = [start(*line) for line in lines]
+    for command in commands:
+        err = command.communicate()[1]
+        assert command.returncode == 0, err
+
+
+@with_postgres
+def test_four_first_starts_on_an_empty_database(here):
+    with postgres() as database:
+        ends(*((*TINY, f"seed={seed}", f"tracking.uri={database}") for seed in range(4)))
+        assert len(hashes(database)) == 4 == len(runs(uri=database))
+        assert len(runs("group", uri=database)) == 1
+
+
+@with_postgres
+def test_eight_identical_sweeps_on_an_empty_server(here):
+    with postgres() as database:
+        server = Mlflow(database, here).start()
+        try:
+            line = ("-m", SERIAL, *TINY[:3], "learner.pretrain.steps=5,6", "seed=0,1", "fuse=false")
+            ends(*[(*line, f"tracking.uri={server.uri}")] * 8)
+            assert len(hashes(server.uri)) == 4 == len(runs(uri=server.uri))
+            assert len(runs("group", uri=server.uri)) == 2
+        finally:
+            server.kill()
+
+
+@with_postgres
 def test_a_server_that_is_killed_and_comes_back(here, capfd):
     troubles = []
 

@@ -5,7 +5,8 @@ from mlflow.exceptions import MlflowException
 
 from sdsl.errors import UserError
 from sdsl.tracking import client as module
-from sdsl.tracking.client import PatientClient
+from sdsl.tracking.address import store_uri
+from sdsl.tracking.client import PatientClient, experiment_id
 
 
 @pytest.fixture
@@ -57,3 +58,12 @@ def test_patience_ends_in_one_sentence_without_the_password(patient):
 def test_an_error_of_our_own_stays_what_it_is(patient):
     with pytest.raises(MlflowException, match="Invalid parameter"):
         patient._patiently(answering("Invalid parameter value"))
+
+
+def test_of_two_who_make_an_experiment_at_once_both_get_it(here, monkeypatch):
+    one, other = (PatientClient(store_uri(None)) for _ in range(2))
+    made = experiment_id(one, "new")
+    real, answers = other._client.get_experiment_by_name, [None]  # looks before it is there
+    late = lambda name: answers.pop() if answers else real(name)  # noqa: E731
+    monkeypatch.setattr(other._client, "get_experiment_by_name", late)
+    assert experiment_id(other, "new") == made
