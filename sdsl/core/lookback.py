@@ -11,13 +11,16 @@ from sdsl.core.learner import Learner
 from sdsl.core.ranking import rank_in_class
 from sdsl.core.replica import Draws, Rows, take
 
+LEAST = 5  # rows of a rare class: as many as vote on a gold row in algorithms/trust.py
+
 
 @dataclass
 class Lookback:
-    """stratified: equal shares of the classes, at random; nearest: to each class's prototype."""
+    """stratified: so many of each class, at random; nearest: those nearest to its prototype."""
 
     size: int = number(low=0)
     select: str = choice("stratified", "random", "nearest")
+    shares: str = choice("equal", "kept")  # kept: those of the labelled rows, but LEAST of a class
 
     def keep(self, rows: Rows, learner: Learner, draws: Draws) -> Rows:
         n = rows.X.shape[1]
@@ -28,11 +31,20 @@ class Lookback:
             key = prototype_distance(rows, learner)
         if self.select != "random":
             rank = rank_in_class(key.masked_fill(~rows.mask, torch.inf), rows.y, learner.classes)
-            key = rank + key / (1 + key.abs().amax(1, True))
+            if self.shares == "kept":
+                key = (rank + 0.5) / take(self.quotas(rows, learner.classes), rows.y)
+            else:
+                key = rank + key / (1 + key.abs().amax(1, True))
         # Where nothing has to go the rows keep their order, which is the queue's in RECORD.
         key = torch.where((rows.count <= self.size)[:, None], torch.arange(n), key)
         order = key.masked_fill(~rows.mask, torch.inf).argsort(dim=1, stable=True)[:, : self.size]
         return Rows(take(rows.X, order), take(rows.y, order), rows.count.clamp(max=self.size))
+
+    def quotas(self, rows: Rows, classes: int) -> Tensor:
+        """Rows to keep of each class: by its share, but not fewer than LEAST, [S, C]."""
+        members = F.one_hot(rows.y, classes) * rows.mask[:, :, None]
+        share = members.sum(1) / rows.count.clamp(min=1)[:, None]
+        return (self.size * share).clamp(min=min(LEAST, self.size / classes)).clamp(min=1e-9)
 
 
 def prototype_distance(rows: Rows, learner: Learner) -> Tensor:

@@ -2,6 +2,8 @@
 
 u_c = sum p_c(x) f(x) / sum p_c(x);  y = argmin_c 1 - cos(f(x), u_c);  u_c = mean of f over y = c,
 repeated to convergence while L = CE(D) + CE(D_{t-1}) + CE(X_t, y) + R(U) updates the encoder.
+With shares=estimated prototypes are means over the classifier's labels from the start (p leaks from
+a large class into the prototype of a small one), and y weighs classes by their shares.
 """
 
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.algorithms.semantics import class_means, semantics
+from sdsl.algorithms.shares import assign_by_shares
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.fields import choice, number, setting
@@ -38,6 +41,7 @@ class Robust(Labeler):
     anchor: float = number(low=0)  # how hard prototypes are pulled to the label embedding
     energy: float = number(low=0, high=1)  # of the label embedding's rank
     center: str = choice("prototypes", "segment", "origin")  # where cosines are measured from
+    shares: str = choice("estimated", "equal")  # of the classes; equal: the paper's
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         f = learner.features(gold.X)
@@ -57,6 +61,8 @@ class Robust(Labeler):
         self.label_semantics.update(step.gold, learner.features(step.gold.X))
         f, logits = forward(step.X, learner.theta)
         U, y = soft_prototypes(f, logits), logits.argmax(2)
+        if self.shares == "estimated":
+            U = prototypes(f, y, U)
         S, n = y.shape
         # All rounds' batches are drawn before the first, so that a replica that converges early
         # draws as many numbers as one that does not.
@@ -72,9 +78,9 @@ class Robust(Labeler):
         names = [*TERMS, "loss_semantics"] if active else TERMS
         log = {name: torch.zeros(S) for name in names}
         for _ in range(self.rounds):
-            f = learner.features(step.X)
+            f, logits = forward(step.X, learner.theta)
             refined = self.label_semantics.refine(U, self.anchor)
-            new = assign(f, refined, self.center)
+            new = self.assign(f, refined, y, logits, kept)
             changed = (new != y).float().mean(1)
             y = torch.where(running[:, None], new, y)
             U = torch.where(running[:, None, None], prototypes(f, y, refined), U)
@@ -92,10 +98,17 @@ class Robust(Labeler):
             for p, old in zip(learner.theta, frozen, strict=True):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
         U = self.label_semantics.refine(U, self.anchor)
-        y = assign(learner.features(step.X), U, self.center)
+        f, logits = forward(step.X, learner.theta)
+        y = self.assign(f, U, y, logits, kept)
         ils = torch.full((S,), float(self.label_semantics.active))
         log |= {"rounds": rounds, "ils_active": ils, "gold_trust": kept}
         return Pseudo(y, Rows.full(step.X, y), log)
+
+    def assign(self, f: Tensor, U: Tensor, y: Tensor, logits: Tensor, kept: Tensor) -> Tensor:
+        """Eq. 4, with or without shares; y: the labels so far."""
+        if self.shares == "estimated":
+            return assign_by_shares(f, U, y, logits, kept)
+        return assign(f, U, self.center)
 
     def update(
         self,

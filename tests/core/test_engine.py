@@ -46,7 +46,7 @@ def run(labeler=None, replay=None, lookback=None, on_step=lambda t, a: None, **e
     method = Method(
         labeler or NoLabels(),
         replay or NoReplay(),
-        lookback or Lookback(5, "stratified"),
+        lookback or Lookback(5, "stratified", "equal"),
         support.training(steps=20),
     )
     cells = EvalConfig(**{"every": 1, "columns": None, "context": False} | evaluation)
@@ -140,7 +140,7 @@ class Note(Labeler):
 
 def test_a_step_shows_gold_the_last_rows_and_the_segment():
     labeler = Note()
-    stream, outcome = run(labeler, Wander(), Lookback(5, "random"))
+    stream, outcome = run(labeler, Wander(), Lookback(5, "random", "equal"))
     scaler = first_scaler(stream.gold(), stream.segment(1))
     for t, step in enumerate(labeler.steps, 1):
         assert step.t == t

@@ -1,5 +1,6 @@
 """The short lookback: how many rows survive, and which."""
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -24,7 +25,7 @@ def rows(n=40, counts=(40, 25), classes=3) -> Rows:
 
 
 def keep(select: str, size: int, given: Rows, learner: Learner) -> Rows:
-    return Lookback(size, select).keep(given, learner, Draws(SEEDS, "keep"))
+    return Lookback(size, select, "equal").keep(given, learner, Draws(SEEDS, "keep"))
 
 
 def pairs(X, y) -> list[tuple]:
@@ -75,8 +76,8 @@ def test_random_keeps_the_proportions_on_average(learner):
 
 def test_stratified_draws_within_a_class(learner):
     given = Rows.full(torch.randn(2, 40, 2), torch.zeros(2, 40, dtype=torch.long))
-    a = Lookback(10, "stratified").keep(given, learner, Draws(SEEDS, "one"))
-    b = Lookback(10, "stratified").keep(given, learner, Draws(SEEDS, "two"))
+    a = Lookback(10, "stratified", "equal").keep(given, learner, Draws(SEEDS, "one"))
+    b = Lookback(10, "stratified", "equal").keep(given, learner, Draws(SEEDS, "two"))
     assert not torch.equal(a.X, b.X)
     assert not torch.equal(a.X, given.X[:, :10])
 
@@ -100,5 +101,28 @@ def test_a_replica_keeps_the_same_beside_another(select):
     given = rows(counts=(40, 40))
     fused = keep(select, 7, given, Learner((2, 8, 3), SEEDS))
     one = Rows(given.X[1:], given.y[1:], given.count[1:])
-    alone = Lookback(7, select).keep(one, Learner((2, 8, 3), SEEDS[1:]), Draws(SEEDS[1:], "keep"))
+    alone = Lookback(7, select, "equal").keep(
+        one, Learner((2, 8, 3), SEEDS[1:]), Draws(SEEDS[1:], "keep")
+    )
     assert torch.equal(fused.X[1], alone.X[0])
+
+
+@pytest.mark.parametrize("select", ["stratified", "nearest"])
+def test_kept_shares_are_those_of_the_rows_but_some_of_every_class(select, learner):
+    y = torch.tensor([0] * 180 + [1] * 18 + [2] * 2).expand(2, 200)
+    X = torch.randn(2, 200, 2, generator=torch.Generator().manual_seed(1))
+    given = Rows(X, y, torch.tensor([200, 198]))  # the second replica has no row of class 2
+    kept = Lookback(50, select, "kept").keep(given, learner, Draws(SEEDS, "keep"))
+    counts = [np.bincount(kept.replica(s)[1], minlength=3).tolist() for s in (0, 1)]
+    # 90, 9 and 1 % of 50 rows are 45, 4.5 and 0.5; 5 of each at least, of class 2 all there are.
+    assert counts == [[43, 5, 2], [45, 5, 0]]
+    equal = Lookback(50, select, "equal").keep(given, learner, Draws(SEEDS, "keep"))
+    assert np.bincount(equal.replica(0)[1]).tolist() == [30, 18, 2]
+
+
+def test_more_classes_than_rows_to_keep_are_kept_in_equal_parts():
+    given = rows(n=40, counts=(40, 40), classes=10)
+    learner = Learner((2, 8, 10), SEEDS)
+    kept = Lookback(20, "stratified", "kept").keep(given, learner, Draws(SEEDS, "keep"))
+    assert kept.count.tolist() == [20, 20]
+    assert all(len(kept.replica(s)[1].unique()) == len(given.y[s].unique()) for s in (0, 1))

@@ -169,7 +169,7 @@ class Spy(NoLabels):
 def observe(scaler: str, counts=ALL) -> tuple[Stream, Spy]:
     """A run whose lookback keeps every row that is passed on."""
     made, spy, learner = stream(scaler=scaler), Spy(counts), Learner((3, 5, 4), SEEDS)
-    lookback = Lookback(SIZE, "stratified")
+    lookback = Lookback(SIZE, "stratified", "equal")
     method = Method(spy, NoReplay(), lookback, support.training(steps=2))
     engine.run(made, learner, method, EvalConfig(1, None, False))
     return made, spy

@@ -45,6 +45,7 @@ def labeler(ils="project", **settings) -> Robust:
         "energy": 0.95,
         "origin": "previous",
         "trust": {"overlap": 0, "agreement": 0},
+        "shares": "equal",
     }
     return support.component("labeler", "robust", ils=ils, **changes | settings)
 
