@@ -12,6 +12,7 @@ import yaml
 from documents import CONF, DOCUMENTS, README, SWEEPS, Document, named
 
 import sdsl
+from sdsl.search import imbalance
 from sdsl.search.table import markdown
 from sdsl.search.variants import FAMILIES
 
@@ -186,6 +187,11 @@ def test_the_table_of_registration():
         cells = (f"{value:.3f}".removeprefix("0") for value in row)
         assert f"| {stream} | {' | '.join(cells)} |" in text
     assert set(table.index[:-1]) <= set(FAMILIES["tracker"].streams)
+
+
+def test_the_table_of_unequal_classes():
+    table = imbalance.markdown(PAPER / "imbalance.csv")
+    assert table.strip() in named("outputs/paper/SETTINGS.md").text
 
 
 def test_what_one_run_costs():

@@ -1,0 +1,42 @@
+"""The family of streams with unequal classes, and its table."""
+
+import pytest
+import support
+
+from sdsl import experiment
+from sdsl.search import imbalance
+
+FAMILY = imbalance.family()
+COMMITTED = support.ROOT / "outputs" / "paper" / "imbalance.csv"
+
+
+@pytest.mark.parametrize("stream", FAMILY, ids=lambda s: f"{s.shares}, {s.drift}")
+def test_every_stream_has_the_shares_that_it_says(stream):
+    setup = experiment.setup(support.config("method=st", *stream.words.split()))
+    table = experiment.load(setup)
+    assert table.name.startswith("dev_")
+    given = imbalance.HOW_UNEQUAL[stream.shares]["shares"]
+    first = table.y[: setup.dataset.segment_size]
+    for c, share in enumerate(given):
+        assert (first == c).mean() == pytest.approx(share / sum(given), abs=0.1)
+    experiment.cut(setup, table, imbalance.SEEDS)  # gold has a row of every class
+
+
+def test_seeds_are_none_of_the_papers_and_drift_is_as_said():
+    assert min(imbalance.SEEDS) >= 10
+    assert {stream.drift for stream in FAMILY} == set(imbalance.WANDER)
+    assert all(("wander=0.0" in s.words) == (s.drift == imbalance.STILL) for s in FAMILY)
+
+
+def test_a_score_has_both_accuracies(monkeypatch):
+    monkeypatch.setattr(imbalance, "SEEDS", (10,))
+    found = imbalance.score("st", FAMILY[0])
+    assert 0.5 < found["balanced_acc_online"] <= 1 and 0.5 < found["acc_online"] <= 1
+
+
+def test_the_committed_table_is_of_this_family(capsys):
+    wide = imbalance.table(COMMITTED)
+    assert set(wide.index) <= {(s.shares, s.drift) for s in FAMILY}
+    assert not wide.isna().any().any() and len(wide) >= 5
+    imbalance.main(["--markdown", str(COMMITTED)])
+    assert capsys.readouterr().out.count("\n") == len(wide) + 2
