@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ METHODS = {
 STILL, MILD, DRIFT = "still", "mild", "drift"
 WANDER = {STILL: 0.0, MILD: 1.5, DRIFT: 5.0}  # how far each class goes, in standard deviations
 LARGE = {"segment_size": 1000, "test_size": 300}  # so that gold has a row of every class
-HOW_UNEQUAL = {
+HOW_UNEQUAL: dict[str, dict[str, Any]] = {
     "50 / 50": {"shares": [50, 50]},
     "95 / 5": {"shares": [95, 5]},
     "99 / 1": {"shares": [99, 1], **LARGE},
@@ -51,13 +52,12 @@ def family() -> list[Unequal]:
     """Every way of being unequal, still and drifting; one of them with mild drift, too."""
     made = []
     for number, (name, knobs) in enumerate(HOW_UNEQUAL.items()):
-        shares = knobs["shares"]
-        assert isinstance(shares, list)
+        classes = len(knobs["shares"])
         for seed, (drift, wander) in zip((200, 300, 400), WANDER.items(), strict=True):
             if drift == MILD and name != "2 / 8 / 90":
                 continue
-            more = {"segments": 11, "gap": 4, "classes": len(shares), "wander": wander} | knobs
-            made.append(Unequal(name, drift, shapes(seed + number, **more)))
+            how: dict[str, Any] = {"segments": 11, "gap": 4, "classes": classes, "wander": wander}
+            made.append(Unequal(name, drift, shapes(seed + number, **how | knobs)))
     return made
 
 
