@@ -71,10 +71,14 @@ def verify(run_id: str, uri: str | None = None) -> Verdict:
 
 def _cells(logged: "LoggedRun", outcome: "Outcome") -> int | None:
     """Of R and, where the run has one, of R_context."""
-    counts = [differing_cells(logged.R, outcome.R[0, 1:])]
+    from sdsl.core.thin import of_replica
+
+    counts = [differing_cells(logged.R, of_replica(outcome.R, 0))]
     if logged.R_context is not None:
         again = outcome.R_context
-        counts.append(None if again is None else differing_cells(logged.R_context, again[0, 1:]))
+        counts.append(
+            None if again is None else differing_cells(logged.R_context, of_replica(again, 0))
+        )
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 
@@ -83,7 +87,8 @@ def differing_cells(logged: np.ndarray, R: np.ndarray) -> int | None:
     """How many cells differ in any bit; None if the shapes differ."""
     if logged.shape != R.shape or logged.dtype != R.dtype:
         return None
-    bits = [np.ascontiguousarray(matrix).view(np.uint64) for matrix in (logged, R)]
+    kind = np.uint64 if R.dtype.names is None else np.dtype(f"V{R.dtype.itemsize}")
+    bits = [np.ascontiguousarray(matrix).view(kind) for matrix in (logged, R)]
     return int((bits[0] != bits[1]).sum())
 
 

@@ -17,6 +17,7 @@ from sdsl.bench.timing import Cost, compare
 from sdsl.core.engine import Outcome
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
+from sdsl.core.thin import of_replica
 from sdsl.experiment import one_thread
 
 
@@ -116,7 +117,7 @@ def whole(one: Whole, also: list[str], T: int, repeats: int) -> Row:
 
     fused, alone = run(SEEDS), [run((seed,)) for seed in SEEDS]
     same = all(
-        fused.R[s].tobytes() == one.R[0].tobytes()
+        of_replica(fused.R, s).tobytes() == of_replica(one.R, 0).tobytes()
         and all(
             torch.equal(a[s], b[0])
             for a, b in zip(fused.learner.theta, one.learner.theta, strict=True)

@@ -136,7 +136,10 @@ def differences(chosen: Params, base: Params) -> dict[str, str]:
 def method_settings(params: Params) -> dict[str, str]:
     """The settings that make a method. Its name is none of them: a label may be another name."""
     chosen = {k: v for k, v in settings(params, METHOD).items() if k != METHOD_NAME}
-    return chosen | {key: params[key] for key in ALSO_METHOD if key in params}
+    also = {key: params[key] for key in ALSO_METHOD if key in params}
+    if also.get("eval.columns") == "auto":  # Acc_T is then over all columns, as with null
+        also["eval.columns"] = "None"
+    return chosen | also
 
 
 def stream_settings(params: Params) -> dict[str, str]:

@@ -17,6 +17,7 @@ from sdsl.core.learner import Learner
 from sdsl.core.metrics import best_relabelling
 from sdsl.core.scaler import Scaler
 from sdsl.core.stream import Stream
+from sdsl.core.thin import Thin
 
 NO_CHECKPOINT = NoCheckpoint()
 OnStep = Callable[[int, float], None]  # called after every step with (t, Acc_t so far)
@@ -26,14 +27,14 @@ OnStep = Callable[[int, float], None]  # called after every step with (t, Acc_t 
 class Outcome:
     """What a run of S replicas leaves behind."""
 
-    R: np.ndarray  # [S, T + 1, T]
+    R: np.ndarray | Thin  # [S, T + 1, T]
     curves: dict[str, np.ndarray]  # name -> [S, T]
     seconds: dict[str, float]
     learner: Learner
     scaler: Scaler
     confusion: np.ndarray  # [S, T, C, C]: counts on Q_t after step t, see core/confusion
     final_confusion: np.ndarray  # [S, T, C, C]: on every Q_j after step T
-    R_context: np.ndarray | None = None  # the same in context, where asked for and offered
+    R_context: np.ndarray | Thin | None = None  # the same in context, where asked for and offered
 
 
 def run(

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from sdsl.core.thin import Thin
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -28,26 +30,63 @@ class Metrics:
         return {k: v for k, v in asdict(self).items() if not np.isnan(v)}
 
 
-def summarise(R: np.ndarray) -> Metrics:
+@dataclass(frozen=True)
+class Parts:
+    """What the metrics ask of R, dense or thinned; each [T]."""
+
+    first: np.ndarray  # R[0, j]
+    last: np.ndarray  # R[T, j]
+    diagonal: np.ndarray  # R[j, j]
+    before: np.ndarray  # R[j-1, j]
+    peak: np.ndarray  # max_{j<=i<=T} R[i, j]
+    past: np.ndarray  # the mean of R[t, 1] to R[t, t]
+    coverage: float
+
+    @classmethod
+    def of(cls, R: np.ndarray | Thin) -> "Parts":
+        if isinstance(R, Thin):
+            return _thin_parts(R)
+        first, R = R[0], R[1:]
+        before = np.concatenate([first[:1], np.diagonal(R, 1)])
+        peak = np.array([_mean_or_max(R[j:, j], np.nanmax) for j in range(len(R))])
+        share = float(np.isfinite(R).mean())
+        return cls(first, R[-1], np.diagonal(R), before, peak, past_mean(R), share)
+
+
+def _thin_parts(R: Thin) -> Parts:
+    """Of one replica, row by row."""
+    T = R.shape[2]
+    last, filled = R.known(T)[0], 0
+    peak, past = R.diagonal[0].copy(), R.diagonal[0].copy()
+    full = set(R.rows.tolist()) | {T}
+    for t in range(1, T + 1):
+        if t not in full:
+            filled += 1 + (t < T)
+            continue
+        row = R.known(t)[0]
+        filled += int(np.isfinite(row).sum())
+        past[t - 1] = _mean(row[:t])
+        peak[:t] = np.fmax(peak[:t], row[:t])
+    ends = R.known(0)[0], last, R.diagonal[0], R.above[0]
+    return Parts(*ends, peak, past, filled / T**2)
+
+
+def summarise(R: np.ndarray | Thin) -> Metrics:
     """The metrics of R [T + 1, T], row 0 being the model after gold."""
-    first, R = R[0], R[1:]
-    T = len(R)
-    diagonal, last = np.diagonal(R), R[-1]
-    before = np.concatenate([first[:1], np.diagonal(R, 1)])  # R[j-1, j]
-    peak = np.array([_mean_or_max(R[j:, j], np.nanmax) for j in range(T)])
+    p = Parts.of(R)
     return Metrics(
-        acc_online=_mean(diagonal),
-        acc_final=_mean(last),
-        forgetting=_mean((diagonal - last)[:-1]),
-        forgetting_max=_mean((peak - last)[:-1]),
-        bwt=_mean((last - diagonal)[:-1]),
-        fwt=_mean((before - first)[1:]),
-        prequential=_mean(before),
-        coverage=float(np.isfinite(R).mean()),
+        acc_online=_mean(p.diagonal),
+        acc_final=_mean(p.last),
+        forgetting=_mean((p.diagonal - p.last)[:-1]),
+        forgetting_max=_mean((p.peak - p.last)[:-1]),
+        bwt=_mean((p.last - p.diagonal)[:-1]),
+        fwt=_mean((p.before - p.first)[1:]),
+        prequential=_mean(p.before),
+        coverage=p.coverage,
     )
 
 
-def summarise_context(R_context: np.ndarray) -> dict[str, float]:
+def summarise_context(R_context: np.ndarray | Thin) -> dict[str, float]:
     """Acc_t and Acc_T where each test part was predicted as one batch; never mixed with R's."""
     whole = summarise(R_context)
     return {"acc_online_context": whole.acc_online, "acc_final_context": whole.acc_final}
@@ -76,16 +115,16 @@ def final(R: np.ndarray) -> np.ndarray:
     return R[..., -1, :].copy()
 
 
-def curves(R: np.ndarray) -> dict[str, np.ndarray]:
+def curves(R: np.ndarray | Thin) -> dict[str, np.ndarray]:
     """The step curves of R [T + 1, T], each of length T; step t is index t - 1."""
-    first, R = R[0], R[1:]
+    p = Parts.of(R)
     return {
-        "online": online(R),
-        "online_mean": online_mean(R),
-        "past_mean": past_mean(R),
-        "final": final(R),
-        "prequential": np.concatenate([first[:1], np.diagonal(R, 1)]),
-        "gold_only": first.copy(),  # R[0, j]
+        "online": p.diagonal.copy(),
+        "online_mean": np.cumsum(p.diagonal) / np.arange(1, len(p.diagonal) + 1),
+        "past_mean": p.past,
+        "final": p.last.copy(),
+        "prequential": p.before,
+        "gold_only": p.first.copy(),  # R[0, j]
     }
 
 

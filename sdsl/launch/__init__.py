@@ -7,6 +7,7 @@ compares the list with the code); none of them closes a circle.
 
 LAZY_IMPORTS = {  # module -> the modules of sdsl that it imports inside functions
     "sdsl.launch.job": (
+        "sdsl.core.thin",
         "sdsl.experiment",
         "sdsl.served",
         "sdsl.tracking.artifacts",

@@ -138,6 +138,7 @@ def record(
     Left out are those that another process has claimed meanwhile.
     """
     from sdsl import experiment
+    from sdsl.core.thin import of_replica
     from sdsl.tracking import artifacts, confusion_files, identity, run_summary
 
     keys = {seed: identity.run_key(group.group_key, seed) for seed in seeds}
@@ -150,6 +151,10 @@ def record(
         if list(runs) != list(stream.seeds):
             stream = experiment.cut(setup, stream.table, list(runs))
         screen.stage(group.name, stream.T)
+        if thinned := setup.evaluation.thinned(stream.T):
+            screen.line(f"R is thinned: {thinned} (eval.every, eval.columns)")
+            for run_id in runs.values():
+                ledger.client.set_tag(run_id, "R_thinned", thinned)
         kept = checkpoints.of_job(setup, group.group_key, stream.seeds, screen.line)
         if kept.seeds != stream.seeds:
             stream = experiment.cut(setup, stream.table, kept.seeds)
@@ -162,8 +167,8 @@ def record(
             title = f"{group.name} · seed {seed}"
             with tempfile.TemporaryDirectory(dir=scratch) as name:
                 folder = Path(name)
-                R, R_context = outcome.R[s, 1:], outcome.R_context
-                context = None if R_context is None else R_context[s, 1:]
+                R, R_context = of_replica(outcome.R, s), outcome.R_context
+                context = None if R_context is None else of_replica(R_context, s)
                 curves, where = results.all_curves, origin(stream.table)
                 artifacts.write(folder, R, curves, config, title, where, context)
                 if stream.table.notes:

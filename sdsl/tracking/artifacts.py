@@ -10,6 +10,7 @@ import numpy as np
 from mlflow.entities import Run
 from omegaconf import OmegaConf
 
+from sdsl.core.thin import picture
 from sdsl.tracking import provenance
 from sdsl.tracking.client import PatientClient
 from sdsl.tracking.confusion_files import COUNTS
@@ -29,12 +30,17 @@ def write(
     footnote: str,
     R_context: np.ndarray | None = None,
 ) -> None:
-    """Write all files of a run. R is [T, T], rows 1..T; a curve's row t is step t."""
+    """Write all files of a run. R is [T, T], rows 1..T; a curve's row t is step t.
+
+    A thinned R is a list of cells instead, i, j and accuracy: see core/thin.py.
+    """
     np.save(folder / "R.npy", R)
     if R_context is not None:
         np.save(folder / "R_context.npy", R_context)
     # Accuracies are counts over q test rows: six digits lose nothing that a reader could use.
-    np.savetxt(folder / "R.csv", R, fmt="%.6g", delimiter=",")
+    cells = R.dtype.names
+    head, form = ("", "%.6g") if cells is None else (",".join(cells), "%d,%d,%.6g")
+    np.savetxt(folder / "R.csv", R, fmt=form, delimiter=",", header=head, comments="")
     write_curves(folder / "curves.csv", curves)
     heat_map(folder / "R.png", R, title, footnote)
     (folder / "config.yaml").write_text(OmegaConf.to_yaml(dict(config)), encoding="utf-8")
@@ -58,7 +64,7 @@ def heat_map(file: Path, R: np.ndarray, title: str, footnote: str) -> None:
     """R[i, j] in colours (cividis) that can be told apart when colour-blind and in print."""
     from matplotlib.figure import Figure  # half a second, and only here
 
-    T = len(R)
+    T, R = len(R) if R.dtype.names is None else int(R["i"].max()), picture(R)
     low = np.floor(10 * np.nanmin(R)) / 10 if np.isfinite(R).any() else 0.0
     figure = Figure(figsize=(4.6, 4.2))
     axes = figure.add_axes((0.13, 0.17, 0.66, 0.72))  # by hand: a layout engine draws it all twice

@@ -14,6 +14,7 @@ from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
 
 from sdsl.config import naming
+from sdsl.core.thin import dense
 from sdsl.errors import UserError
 from sdsl.tracking.address import shown, sqlite_file, store_uri
 from sdsl.tracking.client import PatientClient
@@ -47,11 +48,11 @@ class Runs(pd.DataFrame):
 
     def R(self, run: str) -> np.ndarray:
         """R of a run, [T, T]: accuracy on segment j's test part after step i."""
-        return np.load(io.BytesIO(self.file(run, "R.npy")), allow_pickle=False)
+        return dense(np.load(io.BytesIO(self.file(run, "R.npy")), allow_pickle=False))
 
     def R_context(self, run: str) -> np.ndarray:
         """The same of a run with eval.context=true, each test part predicted as one batch."""
-        return np.load(io.BytesIO(self.file(run, "R_context.npy")), allow_pickle=False)
+        return dense(np.load(io.BytesIO(self.file(run, "R_context.npy")), allow_pickle=False))
 
     def curves(self) -> pd.DataFrame:
         """One row per run and step, index (run_id, step); one column per curve."""
