@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sdsl import experiment
+from sdsl.core.thin import dense, of_replica
 from sdsl.errors import UserError
 from sdsl.report.runs import export
 
@@ -45,7 +46,7 @@ def rerun(folder: Path, count: int, seed: int) -> Iterator[Rerun]:
         trial = experiment.run(setup, [int(run.seed)], table)
         yield Rerun(
             name=f"{run.variant} · {run.stream} · seed {run.seed}",
-            largest=largest_difference(results.R[run_id], trial.outcome.R[0, 1:]),
+            largest=largest_difference(results.R[run_id], dense(of_replica(trial.outcome.R, 0))),
             acc_online=float(run.acc_online),
             other_data=table.sha256 != run.data_sha256,
         )
