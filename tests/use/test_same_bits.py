@@ -133,13 +133,12 @@ def test_the_file_holds_gold_and_the_lookback_and_no_other_row(quick, turning, t
 REMEMBERED = {"scargc": (60, 0), "record": (100, 100), "ours_record": (100, 100)}
 
 
-def test_no_method_keeps_more_rows_than_the_readme_says(blind_method, turning, tmp_path):
-    from conftest import short
+def test_no_method_keeps_more_rows_than_the_readme_says(blind_method, quick, turning, tmp_path):
     from safetensors import safe_open
 
     size = 10
-    overrides = short(blind_method) | {"lookback.size": size}
-    model = StreamClassifier(blind_method, overrides=overrides).fit(*turning[0])
+    model = quick(blind_method)
+    model.set_params(overrides=model.overrides | {"lookback.size": size}).fit(*turning[0])
     for X, _ in turning[1:4]:
         model.adapt(X)
     model.save(tmp_path / "m.sdsl")
