@@ -6,46 +6,16 @@ outputs/paper/SETTINGS.md tells the story.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from sdsl import experiment
-from sdsl.config.compose import composed
-from sdsl.core.metrics import summarise
 from sdsl.output import guarded
 from sdsl.progress import Parts
+from sdsl.search.scoring import Score, scores
 from sdsl.search.table import compared
 from sdsl.search.variants import FAMILIES, SHIPPED
-
-Score = dict[str, str | float]
-Job = tuple[str, str, str]  # (method, variant, stream)
-
-
-def score(method: str, variant: str, stream: str) -> Score:
-    """Acc_t and Acc_T of one variant on one stream, mean over the seeds."""
-    family = FAMILIES[method]
-    where = (family.streams | family.held_out)[stream]
-    words = f"method={method} eval.every=1000 {where} {family.variants[variant]}".split()
-    trial = experiment.run(experiment.setup(composed(*words)), family.seeds)
-    found = [summarise(R) for R in trial.outcome.R]
-    return {
-        "variant": variant,
-        "stream": stream,
-        "acc_t": float(np.mean([m.acc_online for m in found])),
-        "acc_T": float(np.mean([m.acc_final for m in found])),
-    }
-
-
-def scores(jobs: Sequence[Job]) -> Iterator[Score]:
-    """All jobs on all cores, each as it ends."""
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for job in as_completed([pool.submit(score, *job) for job in jobs]):
-            yield job.result()
 
 
 @guarded()

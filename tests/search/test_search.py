@@ -6,6 +6,7 @@ import support
 
 from sdsl import experiment, progress
 from sdsl.search import __main__ as search
+from sdsl.search import scoring
 from sdsl.search.__main__ import main
 from sdsl.search.table import compared, markdown
 from sdsl.search.variants import FAMILIES, SHIPPED
@@ -89,3 +90,9 @@ def test_it_says_how_far_it_is(empty_folder, monkeypatch, capsys):
     assert lines[0] == f"searching: {total} jobs"
     assert lines[1].startswith(f"searching: 1 of {total}, 0:") and SHIPPED in lines[1]
     assert lines[-1].startswith(f"searching: {total} of {total}, 10 rounds on ")
+
+
+def test_workers_find_what_they_run():
+    """A worker imports what it is sent; it never imports a package's __main__."""
+    for name in ("score", "scores"):
+        assert getattr(scoring, name).__module__ == "sdsl.search.scoring"
