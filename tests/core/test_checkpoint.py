@@ -47,7 +47,9 @@ def bits(thing) -> bytes:
         return b"".join(str(k).encode() + bits(thing[k]) for k in sorted(thing))
     if isinstance(thing, list | tuple):
         return b"".join(map(bits, thing))
-    return b"" if thing is None else bits(vars(thing))
+    if thing is None or isinstance(thing, int | float | str):
+        return repr(thing).encode()
+    return bits(vars(thing))
 
 
 def same(a, b) -> None:
