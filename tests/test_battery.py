@@ -183,7 +183,7 @@ def test_same_bits_again_alone_and_fused(method, shape):
 @every_method
 def test_same_bits_where_replicas_select_different_numbers_of_rows(method):
     """Unscaled, a softmax saturates here and there: ties, and other counts in every replica."""
-    check_same_bits(method, {"stream.scaler": "none"}, support.table(40 * DATA.X, DATA.y))
+    check_same_bits(method, {"stream.scaler": "none"}, support.table(20 * DATA.X, DATA.y))
 
 
 # Labels are never read
@@ -282,7 +282,7 @@ def watch(name: str, seed=2) -> list[dict]:
     stream = experiment.cut(setup, data, [seed])
     learner = Learner(layer_sizes(stream.d, setup.hidden, stream.C), [seed])
     given = setup.method.lookback
-    lookback = Watched(given.size, given.select)
+    lookback = Watched(given.size, given.select, given.shares)
     method = replace(setup.method, lookback=lookback)
     steps = []
 

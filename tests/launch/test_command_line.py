@@ -83,7 +83,7 @@ def test_the_command_line_wins_over_the_method(setups):
     ("words", "said"),
     [
         (["method=stt"], "Did you mean 'st'? Choices: "),
-        (["metod=st"], "Did you mean 'method'? Choices: data, dataset,"),
+        (["metod=st"], "Did you mean 'method'? Choices: checkpoint, data, dataset,"),
         (["dataset=ug_2c_2"], "Did you mean 'ug_2c_2d'?"),
         (["seed=papr"], "Choices: one, paper."),
         (["seed=-1"], "none negative"),

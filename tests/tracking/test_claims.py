@@ -16,7 +16,7 @@ from sdsl.tracking.process import this_process
 from sdsl.tracking.provenance import ALONE, JobTags
 from sdsl.tracking.records import Group
 
-GROUP = Group("st", "d", "none", "none", "", "", "own", 1, 1, 2, "", "", "g" * 64)
+GROUP = Group("st", "d", "st", "d", "", "none", "none", "", "", "own", 1, 1, 2, "", "", "g" * 64)
 KEYS = {0: "k0", 1: "k1"}
 
 
