@@ -46,9 +46,11 @@ def figure(file: Path, counts: np.ndarray, classes: Sequence[str], title: str) -
         axes.text(k, c, str(counts[c, k]), ha="center", va="center", fontsize=7, color=colour)
     # A dollar sign would start a formula.
     short = [name[:12].replace("$", r"\$") for name in classes]
-    axes.set_xticks(range(C), short, fontsize=7, rotation=90 if C > 5 else 0)
-    axes.set_yticks(range(C), short, fontsize=7)
+    # Names are shown as they are: one with $ signs is no formula.
+    turned = 90 if C > 5 else 0
+    axes.set_xticks(range(C), short, fontsize=7, rotation=turned, parse_math=False)
+    axes.set_yticks(range(C), short, fontsize=7, parse_math=False)
     axes.set_xlabel("predicted", fontsize=8)
     axes.set_ylabel("true", fontsize=8)
-    picture.suptitle(title, fontsize=8)
+    picture.suptitle(title, fontsize=8, parse_math=False)
     picture.savefig(file, dpi=100)

@@ -58,7 +58,7 @@ def test_a_run_that_diverges_ends_with_a_sentence(method, words, scale, says):
     try:
         outcome = brief(method, data, *words)
     except NotFinite as error:
-        assert says in str(error) and "no longer finite" in str(error)
+        assert says in str(error) and ("no longer finite" in str(error) or "NaN" in str(error))
     else:  # a method that trains from scratch may recover; then its numbers are numbers
         assert is_finite(outcome) and method in ("pl_conf", "jt", "record")
 
@@ -80,7 +80,7 @@ def test_the_run_is_failed_and_exit_is_2(here, capfd):
     assert call(*TINY, "learner.pretrain.lr=1e9") == 2
     said = capfd.readouterr().err.strip().splitlines()[-1]
     assert said.startswith("In the first fit on gold (pretraining), ")
-    assert status() == {"st · twonorm · seed 0": "FAILED"} and runs()[0].data.metrics == {}
+    assert list(status().values()) == ["FAILED"] and runs()[0].data.metrics == {}
 
 
 def test_scores():

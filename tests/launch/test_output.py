@@ -13,7 +13,7 @@ from sdsl.core import room
 
 NAMES = [name for name in COMMANDS if name != "completion"]
 LINE = f"{sys.executable} -m sdsl.run {' '.join(TINY)}"
-FINISHED = {"st · twonorm · seed 0": "FINISHED"}
+FINISHED = ["FINISHED"]
 
 
 def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -34,16 +34,16 @@ def test_help_through_head(name):
 def test_a_full_disk_costs_the_text_and_not_the_run(here):
     done = shell(f"{LINE} >/dev/full")
     assert done.returncode == 2 and "No space left on device" in done.stderr
-    assert "Traceback" not in done.stderr and status() == FINISHED
+    assert "Traceback" not in done.stderr and list(status().values()) == FINISHED
     assert shell(f"{LINE} seed=1 2>/dev/full").returncode == 0  # nobody can be told
-    assert status()["st · twonorm · seed 1"] == "FINISHED"
+    assert list(status().values()) == 2 * FINISHED
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
 def test_closed_streams(here, closed):
     done = shell(f"{LINE} {closed}")
     assert done.returncode == 0 and "Traceback" not in done.stderr
-    assert status() == FINISHED
+    assert list(status().values()) == FINISHED
 
 
 def test_an_ascii_terminal(here):
@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_written():
         pytest.skip("there is no /sys here, which even root cannot write to")
     done = shell(f"cd /sys && {LINE}")
     assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr and "another folder" in done.stderr
+    assert "Traceback" not in done.stderr and "folder where you may write" in done.stderr
 
 
 def test_a_home_that_cannot_be_written(here):
@@ -66,7 +66,7 @@ def test_a_home_that_cannot_be_written(here):
     assert "Traceback" not in done.stderr
     assert done.returncode == 2 and "Set data.cache" in done.stderr
     done = shell(f"{LINE} data.cache=cache", HOME="/proc/nowhere", XDG_CACHE_HOME="")
-    assert done.returncode == 0 and status() == FINISHED
+    assert done.returncode == 0 and list(status().values()) == FINISHED
 
 
 def test_what_cannot_be_written_is_known_before_training(here, capfd):
@@ -78,7 +78,7 @@ def test_what_cannot_be_written_is_known_before_training(here, capfd):
 
 def test_a_name_that_is_no_formula(here):
     assert call(*TINY, r"method.name='$\foo$'") == 0
-    assert status() == {r"$\foo$ · twonorm · seed 0": "FINISHED"}
+    assert list(status().values()) == FINISHED and r"$\foo$" in next(iter(status()))
 
 
 def test_a_network_that_does_not_fit_is_refused_before_anything_is_recorded(here, capfd):
