@@ -19,7 +19,7 @@ ENGINES = (
 STEP = "step/"  # before the name of a value that a component reports; a section of `mlflow ui`
 # Points in the store: of one curve, and of all that components report together. 100 points take
 # 30 kB of database; curves.csv has every step.
-MOST, MOST_OF_COMPONENTS = 1000, 200
+MOST, MOST_OF_COMPONENTS = 1000, 100
 MOST_CLASSES = 20  # a curve of recall for each in the store; curves.csv has them for any number
 
 
