@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,11 @@ ROOT = Path(__file__).parents[1]
 TINY = ("method=st", "dataset=twonorm", "stream.max_segments=2", "learner.pretrain.steps=5")
 TINY_NAME = "st (learner.pretrain.steps=5) · twonorm · max_segments=2"  # what its runs are called
 SERIAL = "hydra.launcher.n_jobs=1"
+
+
+def table(out: str) -> str:
+    """What a sweep prints, without the ids of its runs, which are new each time."""
+    return re.split(r"^\d+ runs?\b", out, flags=re.M)[0]
 
 
 def call(*words: str) -> int:

@@ -10,6 +10,7 @@ import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ AVERAGED = (
     *("acc_online_context", "acc_final_context"),
 )
 CURVES = ("online", "past_mean", "final", "pseudo_label_acc")
+TRIES = 5  # to write to a parent that others may replace
 CURVES_OF = "curves_of"  # the tag of a parent that says how many seeds its curves are the mean of
 
 
@@ -72,8 +74,28 @@ def update(client: PatientClient, experiment: str, parent: str, group: str) -> N
     client.log_batch(parent, metrics=[Metric(k, v, now, 0) for k, v in values.items()])
 
 
+def update_now(client: PatientClient, experiment: str, group: str) -> None:
+    """The same on whichever run is the parent now: another process may replace it meanwhile."""
+    for _ in range(TRIES):
+        with suppress(MlflowException):  # deleted a moment ago: there is a new one
+            if parent := oldest(client, experiment, group):
+                update(client, experiment, parent, group)
+                return
+
+
 def complete(client: PatientClient, experiment: str, group: str) -> str:
-    """Params, mean curves, start and end of a group's finished seeds; the parent that has them."""
+    """Params, mean curves, start and end of a group's finished seeds; the parent that has them.
+
+    While other processes work on the group, this is left to the last of them.
+    """
+    if _search(client, experiment, group, "run", " and attributes.status = 'RUNNING'"):
+        return oldest(client, experiment, group) or ""
+    with suppress(MlflowException):  # another process was faster
+        return _complete(client, experiment, group)
+    return oldest(client, experiment, group) or ""
+
+
+def _complete(client: PatientClient, experiment: str, group: str) -> str:
     seeds, parent = _seeds(client, experiment, group), oldest(client, experiment, group)
     if not seeds or parent is None:
         return ""

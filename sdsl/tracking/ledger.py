@@ -94,7 +94,7 @@ class Ledger:
             self._give_up(runs.values(), "KILLED")
             raise
         if runs:
-            groups.update(self.client, self.experiment, parent, group.group_key)
+            groups.update_now(self.client, self.experiment, group.group_key)
 
     def _settle(
         self, runs: dict[int, str], group: str, keys: Mapping[int, str], job: JobTags
@@ -121,13 +121,15 @@ class Ledger:
     def _parent(self, group: Group, job: JobTags) -> str:
         """The parent of all seeds of a group; of several made at once one stays."""
         while not (known := groups.oldest(self.client, self.experiment, group.group_key)):
+            if self._parents("", group, job)["parent"]:  # who waits must not stand in its way
+                time.sleep(random.uniform(0.05, 0.3))
+                continue
             mine = self._create_run(group.name, group, job, {"kind": "group"})
             runs = {"parent": mine}
             settle(runs, partial(self._parents, mine, group, job), partial(self._withdraw, runs))
             if runs:
                 self.client.set_terminated(mine, "FINISHED")
                 return mine
-            time.sleep(random.uniform(0.05, 0.3))  # another one's is about to be there
         return known
 
     def _parents(self, mine: str, group: Group, job: JobTags) -> dict[str, list[Run]]:

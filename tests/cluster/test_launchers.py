@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 
 import pytest
 from bombs import explode
-from cli import SERIAL, call, hashes
+from cli import SERIAL, call, hashes, table
 
 from sdsl.launch.worker import TRIES
 
@@ -32,17 +32,17 @@ def serial(empty_store, tmp_path_factory) -> tuple[dict[str, str], str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        with redirect_stdout(io.StringIO()) as table:
+        with redirect_stdout(io.StringIO()) as out:
             assert call(SERIAL, "fuse=false", *SWEEP) == 0
         found = hashes()
     assert len(found) == 4 and len(set(found.values())) == 4
-    return found, table.getvalue()
+    return found, table(out.getvalue())
 
 
 @pytest.mark.parametrize("name", NEEDS)
 def test_the_same_bits(here, capfd, serial, name):
     assert call(*launcher(name), *SWEEP) == 0
-    assert (hashes(), capfd.readouterr().out) == serial
+    assert (hashes(), table(capfd.readouterr().out)) == serial
 
 
 @pytest.mark.parametrize("name", ["ray", "submitit_local"])

@@ -7,6 +7,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import open_dict, read_write
 
 from sdsl.launch.remote import for_a_file
+from sdsl.launch.steps import Steps
 from sdsl.launch.types import Job, Place
 from sdsl.tracking.provenance import JobTags
 
@@ -20,7 +21,7 @@ def job(uri: str) -> Job:
         config = compose("config", words, return_hydra_config=True)
     with read_write(config), open_dict(config.hydra):
         config.hydra.job.override_dirname = ",".join(words)
-    return Job(0, JobTags("s", 0, True), "", config, Place(uri, "sdsl"), 1, 1.0)
+    return Job(0, JobTags("s", 0, True), "", config, Place(uri, "sdsl"), 1, 1.0, None, Steps("", 0))
 
 
 def test_a_job_in_a_file_holds_no_password(monkeypatch):

@@ -35,7 +35,7 @@ def test_it_is_recorded_beside_R(here):
 
 def test_the_screen_has_a_table_of_its_own_for_it(here, capfd):
     assert call(*TRACKER) == 0
-    paper, context = capfd.readouterr().out.split("mean ± std over n seeds", 1)
+    paper, context = capfd.readouterr().out.split("In %.", 1)
     assert "Acc_T" in paper and "in context" not in paper
     number = 100 * runs()[0].data.metrics["acc_final_context"]
     assert "Acc_t in context" in context and re.search(rf"tracker .*{number:.2f}", context)
