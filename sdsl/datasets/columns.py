@@ -230,26 +230,24 @@ def _numbers(name: str, cells: pd.Series, before: int) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(cells):
         raise UserError(f"column {name}: a number in gold, a time here.")
     found = pd.to_numeric(cells, errors="coerce").astype(np.float64)
+    _refuse_others(name, "a number", cells, found, before)
+    return found.replace([np.inf, -np.inf], np.nan)
+
+
+def _refuse_others(name: str, kind: str, cells: pd.Series, found: pd.Series, before: int) -> None:
+    """A cell that says something, but nothing of the kind that the column has in gold."""
     wrong = found.isna() & cells.notna()
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise UserError(
-            f"column {name}, row {before + row + 1}: a number in gold, "
-            f"{str(cells[row])[:40]!r} here."
+            f"column {name}, row {before + row + 1}: {kind} in gold, {str(cells[row])[:40]!r} here."
         )
-    return found.replace([np.inf, -np.inf], np.nan)
 
 
 def _times(name: str, cells: pd.Series, time_format: str | None, before: int = 0) -> pd.Series:
     if not pd.api.types.is_datetime64_any_dtype(cells):
         found = pd.to_datetime(cells, format=time_format or "ISO8601", errors="coerce")
-        wrong = found.isna() & cells.notna()
-        if wrong.any():
-            row = int(wrong.to_numpy().argmax())
-            raise UserError(
-                f"column {name}, row {before + row + 1}: a time in gold, "
-                f"{str(cells[row])[:40]!r} here."
-            )
+        _refuse_others(name, "a time", cells, found, before)
         cells = found
     return cells.dt.tz_localize(None) if cells.dt.tz is not None else cells
 

@@ -15,7 +15,7 @@ from sdsl.report.runs.results import Results
 
 FILE = Path(__file__).with_name("published.yaml")
 SEEDS = "mean ± std (n): over n seeds, std with ddof = 1."
-PROTOCOLS = (
+DIFFERENCES = (
     f"{SEEDS} No claim of the paper is about these streams. The published rows are accuracies over "
     "the whole stream, in percent, from single runs under another protocol: the first 5 % of the "
     "rows are labelled and settings were partly picked on the stream. Here gold is one segment, "
@@ -58,7 +58,7 @@ def tables(results: Results) -> Iterator[Aside]:
         found = rows(results, methods, streams, metric)
         note = SEEDS
         if metric == "acc_online":
-            note = PROTOCOLS.format(source=_file()["source"])
+            note = DIFFERENCES.format(source=_file()["source"])
             found += [
                 [f"published: {one.name}; {one.cites}", *(_percent(one, s) for s in streams)]
                 for one in published()
