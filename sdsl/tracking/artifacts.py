@@ -82,7 +82,7 @@ def heat_map(file: Path, R: np.ndarray, title: str, footnote: str) -> None:
     axes.set_title(title, fontsize=10, parse_math=False)
     figure.colorbar(image, cax=figure.add_axes((0.82, 0.17, 0.035, 0.72)), label="accuracy R[i, j]")
     figure.text(0.01, 0.015, footnote, fontsize=6, color="0.35", parse_math=False)
-    figure.savefig(file, dpi=150)
+    figure.savefig(file, dpi=110)
 
 
 def fetch(client: PatientClient, run: Run, folder: str) -> dict[str, Path]:

@@ -30,18 +30,22 @@ SENTENCES = {
     "already exists": f"is half-made. {UNUSABLE}",
 }
 EXISTS = ErrorCode.Name(RESOURCE_ALREADY_EXISTS)
+# Two processes log the same dataset for the first time: on a second try it is there.
+ALSO_ADDED = ("unique constraint failed", "violates unique constraint")
 # MLflow's client words any broken connection as "API request to ... failed with exception".
 AWAY = ("failed with exception", "max retries exceeded", "timed out", "connection refused")
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether waiting may help: a lock, or a server that is down or answers 5xx."""
-    if isinstance(error, RestException):
-        return error.get_http_status_code() >= 500
+    """Whether waiting may help: a lock, a row that another process adds, a server that is away."""
+    if getattr(error, "error_code", "") == EXISTS:  # an experiment: it will not go away
+        return False
+    if isinstance(error, RestException) and error.get_http_status_code() >= 500:
+        return True
     if isinstance(error, requests.ConnectionError | requests.Timeout):
         return True
     text = str(error).lower()
-    return any(sign in text for sign in ("is locked", "error code 5", *AWAY))
+    return any(sign in text for sign in ("is locked", "error code 5", *ALSO_ADDED, *AWAY))
 
 
 def explained(error: Exception, uri: str) -> UserError | None:

@@ -1,6 +1,9 @@
 """How the client waits for its store, and what it says when waiting does not help."""
 
+import multiprocessing
+
 import pytest
+from mlflow.entities import Dataset, DatasetInput
 from mlflow.exceptions import MlflowException
 
 from sdsl.errors import UserError
@@ -67,3 +70,26 @@ def test_of_two_who_make_an_experiment_at_once_both_get_it(here, monkeypatch):
     late = lambda name: answers.pop() if answers else real(name)  # noqa: E731
     monkeypatch.setattr(other._client, "get_experiment_by_name", late)
     assert experiment_id(other, "new") == made
+
+
+def log_datasets(ready, names: list[str]) -> None:
+    client = PatientClient(store_uri(None))
+    run = client.create_run(experiment_id(client, "new")).info.run_id
+    for name in names:
+        ready.wait(60)
+        client.log_inputs(run, datasets=[DatasetInput(Dataset(name, "1", "code", "here"))])
+
+
+def test_processes_that_log_a_new_dataset_at_once_all_get_it(here):
+    client = PatientClient(store_uri(None))
+    experiment = experiment_id(client, "new")
+    fork, names = multiprocessing.get_context("fork"), [f"stream {i}" for i in range(10)]
+    ready = fork.Barrier(4)
+    processes = [fork.Process(target=log_datasets, args=(ready, names)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    runs = client.search_runs([experiment])
+    assert [len(run.inputs.dataset_inputs) for run in runs] == [10] * 4

@@ -252,8 +252,10 @@ def test_the_other_setting_shows_its_own(page):
 
 
 def test_all_runs_are_listed_on_demand(page):
+    from selenium.webdriver.support.wait import WebDriverWait
+
     click(page, "#runs summary")
-    page.execute_script("return 1")
+    WebDriverWait(page, 10).until(lambda page: find(page, "#runs tbody tr"))  # "toggle" is late
     rows = find(page, "#runs tbody tr")
     assert len(rows) == 13 * 2 * 2 + 4
     assert "l0" in rows[-1].get_attribute("textContent")
