@@ -45,21 +45,19 @@ def eight_first_starts(rng: np.random.Generator) -> None:
     """Eight commands at once in an empty folder, each with a seed of its own."""
     with folder():
         lines = [(*TINY, f"seed={seed}") for seed in range(8)]
-        check(*well_or_again(lines), runs=8)
+        check(*at_once(lines), runs=8)
 
 
-def well_or_again(lines: list[tuple[str, ...]]) -> list[int | None]:
-    """All at once; a command that does not end well is resumed once by the same command."""
-    commands = [Command(*line) for line in lines]
-    codes = [command.wait() for command in commands]
-    return [code and Command(*line).wait() for code, line in zip(codes, lines, strict=True)]
+def at_once(lines: list[tuple[str, ...]]) -> list[int | None]:
+    """The exit statuses of commands that begin at the same time."""
+    return [command.wait() for command in [Command(*line) for line in lines]]
 
 
 def eight_identical_sweeps(rng: np.random.Generator) -> None:
     """The same sweep eight times at once: each run is made once."""
     with folder():
         line = (*SERIAL, *TINY[:3], "learner.pretrain.steps=5,6", "seed=0,1", "fuse=false")
-        check(*well_or_again([line] * 8), runs=4)
+        check(*at_once([line] * 8), runs=4)
 
 
 def kills_in_a_sweep(rng: np.random.Generator) -> None:
