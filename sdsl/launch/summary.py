@@ -138,13 +138,17 @@ def _table(rows: Sequence[Row], columns: Sequence[Column | Accuracy]) -> Table:
 
 
 def _best(rows: Sequence[Row], metric: str) -> list[Row]:
-    """Of each stream with more than one row the best mean, among those that read no labels."""
+    """Of each stream with more than one row the best mean or means; none that reads labels."""
     fair: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.values(metric) and not row.reads_labels:
             fair.setdefault((row.names.stream, row.names.setting), []).append(row)
-    several = (some for some in fair.values() if len(some) > 1)
-    return [max(some, key=lambda row: fmean(row.values(metric))) for some in several]
+    best = []
+    for some in fair.values():
+        means = [fmean(row.values(metric)) for row in some]
+        if min(means) < max(means):
+            best += [row for row, mean in zip(some, means, strict=True) if mean == max(means)]
+    return best
 
 
 def _explained(rows: Sequence[Row], columns: Sequence[Column | Accuracy]) -> str:

@@ -113,6 +113,12 @@ def test_the_best_is_marked_and_the_columns_are_explained(capsys):
     assert "±" not in out  # one seed has no spread
 
 
+def test_all_that_share_the_best_are_marked(capsys):
+    print_summary([report("a", 0.3, 0.5), report("b", 0.3, 0.5), report("c", 0.2, 0.5)])
+    out = capsys.readouterr().out
+    assert out.count("30.00 *") == 2 and "50.00 *" not in out  # where all are equal, none is
+
+
 def test_the_last_lines_say_where_the_runs_are(capsys):
     print_summary([report("a", 0.2, 0.9)])
     out = capsys.readouterr().out.splitlines()
