@@ -1,10 +1,11 @@
 """Prototypes with class shares: Eq. 4 as Bayes' rule, so that a rare class is not filled up.
 
 y(x) = argmax_c (1 - w/2) [log share_c - d(x, u_c)^2 / 2] + (w/2) log p_c(x);  the shares and the
-scale of d are found by EM (Dempster et al., 1977), the prototypes standing still. The nearest
-prototype alone draws the border midway between two classes, whatever their sizes: of a class of
-one row in twenty, the large class's edge has as many rows as the class itself. w is the trust in
-gold: where gold still holds, so does the network that was fitted to it.
+scale of d are found by EM (Dempster et al., 1977), the prototypes standing still. The last shares
+count as so many more rows: from the new rows alone EM would rather cut a large class in two than
+find a small one. The nearest prototype alone draws the border midway between two classes, whatever
+their sizes: of a class of one row in twenty, the large class's edge has as many rows as the class
+itself. w is the trust in gold: where gold still holds, so does the network that was fitted to it.
 """
 
 import torch
@@ -18,25 +19,35 @@ ROUNDS = 5  # of shares and scale, the prototypes standing still
 
 
 def assign_by_shares(
-    f: Tensor, U: Tensor, y: Tensor, logits: Tensor, trust: Tensor, rounds: int = ROUNDS
-) -> Tensor:
-    """Labels [S, n] of features f [S, n, m]; prototypes U [S, C, m]; y: as the rows stand now."""
+    f: Tensor,
+    U: Tensor,
+    y: Tensor,
+    logits: Tensor,
+    trust: Tensor,
+    before: Tensor,
+    rounds: int = ROUNDS,
+) -> tuple[Tensor, Tensor]:
+    """(labels [S, n], shares [S, C]) of features f [S, n, m]; prototypes U [S, C, m].
+
+    y: as the rows stand now; before [S, C]: rows of each class that the last shares stand for.
+    """
     f, U, classes = f.double(), U.double(), U.shape[1]
     origin = U.mean(1, keepdim=True)
     # Only the span of the prototypes tells classes apart: C - 1 directions.
     span = torch.linalg.svd(U - origin, full_matrices=False)[2][:, : classes - 1].mT
     z, u = (f - origin) @ span, (U - origin) @ span  # [S, n, k], [S, C, k]
     by_prototype = F.one_hot(y, classes).double()
-    members = by_prototype  # [S, n, C]
+    members, share = by_prototype, before  # [S, n, C], [S, C]
     for _ in range(rounds):
         size = members.sum(1)
-        share = (size + 1) / (size + 1).sum(1, keepdim=True)  # an empty class may come back
+        share = size + before + 1  # an empty class may come back
+        share = share / share.sum(1, keepdim=True)
         L = torch.linalg.cholesky(spread(z, u, members, size))
         scaled = [torch.linalg.solve_triangular(L, rows.mT, upper=False).mT for rows in (z, u)]
         by_prototype = share.log()[:, None] - distance(*scaled).square() / 2
         members = by_prototype.softmax(2)
     w = trust.double()[:, None, None] / 2
-    return ((1 - w) * by_prototype + w * logits.double().log_softmax(2)).argmax(2)
+    return ((1 - w) * by_prototype + w * logits.double().log_softmax(2)).argmax(2), share
 
 
 def spread(z: Tensor, u: Tensor, members: Tensor, size: Tensor) -> Tensor:

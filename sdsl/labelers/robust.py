@@ -42,14 +42,18 @@ class Robust(Labeler):
     energy: float = number(low=0, high=1)  # of the label embedding's rank
     center: str = choice("prototypes", "segment", "origin")  # where cosines are measured from
     shares: str = choice("estimated", "equal")  # of the classes; equal: the paper's
+    share: float = number(low=0)  # segments that the last shares stand for
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         f = learner.features(gold.X)
         self.label_semantics = semantics(self.ils, gold, f, learner.classes, self.energy)
+        members = F.one_hot(gold.y, learner.classes) * gold.mask[:, :, None]
+        self.last_shares = members.sum(1).double() / gold.count.clamp(min=1)[:, None]  # [S, C]
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
         kept = self.trust(step, learner.classes)
+        before = self.share * step.X.shape[1] * self.last_shares
         # What gold loses the lookback gains: the supervised terms weigh the same at every step.
         weights: list[float | Tensor]
         weights = [self.gold * kept, self.lookback + self.gold * (1 - kept)]
@@ -80,7 +84,7 @@ class Robust(Labeler):
         for _ in range(self.rounds):
             f, logits = forward(step.X, learner.theta)
             refined = self.label_semantics.refine(U, self.anchor)
-            new = self.assign(f, refined, y, logits, kept)
+            new, _ = self.assign(f, refined, y, logits, kept, before)
             changed = (new != y).float().mean(1)
             y = torch.where(running[:, None], new, y)
             U = torch.where(running[:, None, None], prototypes(f, y, refined), U)
@@ -99,16 +103,18 @@ class Robust(Labeler):
                 p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
         U = self.label_semantics.refine(U, self.anchor)
         f, logits = forward(step.X, learner.theta)
-        y = self.assign(f, U, y, logits, kept)
+        y, self.last_shares = self.assign(f, U, y, logits, kept, before)
         ils = torch.full((S,), float(self.label_semantics.active))
         log |= {"rounds": rounds, "ils_active": ils, "gold_trust": kept}
         return Pseudo(y, Rows.full(step.X, y), log)
 
-    def assign(self, f: Tensor, U: Tensor, y: Tensor, logits: Tensor, kept: Tensor) -> Tensor:
-        """Eq. 4, with or without shares; y: the labels so far."""
+    def assign(
+        self, f: Tensor, U: Tensor, y: Tensor, logits: Tensor, kept: Tensor, before: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Eq. 4, with or without shares, and the shares [S, C]; y: the labels so far."""
         if self.shares == "estimated":
-            return assign_by_shares(f, U, y, logits, kept)
-        return assign(f, U, self.center)
+            return assign_by_shares(f, U, y, logits, kept, before)
+        return assign(f, U, self.center), self.last_shares
 
     def update(
         self,
