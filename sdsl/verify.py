@@ -130,6 +130,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sdsl.verify", description=__doc__)
     add = parser.add_argument
     add("run_id", metavar="RUN_ID", nargs="?", help="the 32 digits that MLflow shows")
+    add(
+        "--uri",
+        default=os.environ.get("MLFLOW_TRACKING_URI"),
+        help="the MLflow store (default: $MLFLOW_TRACKING_URI, else ./mlflow.db)",
+    )
     add("--sample", type=int, metavar="N", help="rerun N random runs of an exported folder")
     add(
         "--from",
@@ -145,7 +150,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         if args.sample is not None:
             return _sample(args.folder, args.sample, args.seed)
-        return _one(args.run_id)
+        return _one(args.run_id, args.uri)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
@@ -166,8 +171,8 @@ def _sample(folder: Path, count: int, seed: int) -> int:
     return 0 if same == len(reruns) else 1
 
 
-def _one(run_id: str) -> int:
-    verdict = verify(run_id, os.environ.get("MLFLOW_TRACKING_URI"))
+def _one(run_id: str, uri: str | None) -> int:
+    verdict = verify(run_id, uri)
     print(f"{verdict.name}: {_about_R(verdict.cells)}")
     if verdict.false_statements:
         print("What the run says about itself and is not so:")

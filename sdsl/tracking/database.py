@@ -76,7 +76,7 @@ def _is_new(file: Path) -> bool:
         )
     if missing := set(Base.metadata.tables) - tables:
         raise UserError(
-            f"The MLflow store {uri} lacks {len(missing)} tables. {UNUSABLE.format(uri=uri)}"
+            f"The MLflow store {uri} lacks {len(missing)} of the tables. {UNUSABLE.format(uri=uri)}"
         )
     return False
 

@@ -116,7 +116,7 @@ def a_folder(file: Path) -> None:
         (corrupt, "is not a database. Move the file away"),
         (damaged, "Move the file away"),
         (foreign, "is a database of some other program"),
-        (half_made, "lacks 1 tables"),
+        (half_made, "lacks 1 of the tables"),
         (of_another_version, "mlflow db upgrade sqlite:///"),
         (a_folder, "cannot be opened"),
     ],

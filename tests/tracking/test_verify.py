@@ -78,3 +78,10 @@ def test_what_is_no_run_is_refused(run, capsys):
     stored(run, "R.npy").write_bytes(b"")
     assert main([run.info.run_id]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+def test_a_store_elsewhere(run, monkeypatch, tmp_path, capsys):
+    line = [run.info.run_id, "--uri", f"sqlite:///{stored(run, 'R.npy').parents[4] / 'mlflow.db'}"]
+    monkeypatch.chdir(tmp_path)
+    assert main(line) == 0
+    assert "R is the same, bit for bit." in capsys.readouterr().out
