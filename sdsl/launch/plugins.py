@@ -20,5 +20,5 @@ def register() -> None:
     for plugin in PLUGINS:
         plugin.__module__ = NAME
         Plugins.instance().register(plugin)
-    # conf/hydra/launcher/joblib.yaml stands in the place of the joblib plugin's own, where that is installed.
+    # conf/hydra/launcher/joblib.yaml stands in the place of the joblib plugin's, if there is one.
     ConfigStore.instance().repo["hydra"]["launcher"].pop("joblib.yaml", None)
