@@ -101,7 +101,9 @@ class Adaptation:
         raw = Rows(self.scaler.undo(self.lookback.X), self.lookback.y, self.lookback.count)
         stored = raw if self.t > 1 else self.raw_gold
         real = [stored.replica(s)[0] for s in range(len(X))]  # padding has no say
-        before, self.scaler = self.scaler, Scaler.fit(X, real)
+        before = self.scaler
+        # Stored rows were scaled and are not quite what they were: that is no spread of a feature.
+        self.scaler = Scaler.fit(X, real, rounding=before.rounding)
         if self.scaling == "running":
             self.learner.rescale(before, self.scaler)
         self.gold, self.lookback = self.scaler.rows(self.raw_gold), self.scaler.rows(raw)

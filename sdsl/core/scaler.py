@@ -25,14 +25,14 @@ class Scaler:
     huge: float = HUGE
 
     @classmethod
-    def fit(cls, *parts: Sequence[Tensor] | Tensor) -> "Scaler":
-        """From row sets, each [n, d] per replica."""
+    def fit(cls, *parts: Sequence[Tensor] | Tensor, rounding: Tensor | float = 0.0) -> "Scaler":
+        """From row sets, each [n, d] per replica; a spread up to `rounding` is none."""
         # One replica at a time: how a reduction over rows is split must not depend on S.
         fitted = [calm(torch.cat([p[s] for p in parts]).double()) for s in range(len(parts[0]))]
         mean = torch.stack([x.mean(0, keepdim=True) for x in fitted])
         scale = torch.stack([x.std(0, correction=0, keepdim=True) for x in fitted])
         # A feature that is constant up to rounding carries no scale of its own.
-        flat = scale <= 1e-7 * mean.abs().clamp(min=1e-12)
+        flat = (scale <= 1e-7 * mean.abs().clamp(min=1e-12)) | (scale <= rounding)
         return cls(mean.float(), torch.where(flat, 1.0, scale).float())
 
     @classmethod
@@ -51,6 +51,11 @@ class Scaler:
 
     def undo(self, X: Tensor) -> Tensor:
         return X * self.scale + self.mean
+
+    @property
+    def rounding(self) -> Tensor:
+        """What scaling a row and undoing it may leave of a feature that does not vary."""
+        return 1e-6 * (self.mean.abs() + self.scale)
 
 
 def calm(X: Tensor) -> Tensor:

@@ -46,3 +46,14 @@ def test_true_labels_follow_classes_that_travel_far_only_on_a_running_scale():
 def test_what_keeps_scaled_things_of_its_own_is_refused(method):
     with pytest.raises(UserError, match=r"Set stream\.scaler=frozen"):
         experiment.setup(support.config(f"method={method}", "stream.scaler=running"))
+
+
+def test_words_that_are_away_leave_no_scale_of_rounding_errors():
+    """0 or 1, and all 0 in the last segment and in what is kept of the one before it."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=1600)
+    X = rng.normal(size=(1600, 20)) + 3 * y[:, None]
+    X[:, 2:] = (rng.random((1600, 18)) < 0.03) & (np.arange(1600) < 1600 - 2 * 200)[:, None]
+    words = "method=ours", "eval.every=100", "dataset.segment_size=200", "dataset.test_size=60"
+    outcome = support.run(*words, data=support.table(X, y)).outcome
+    assert torch.all(outcome.scaler.scale[:, 0, 2:] == 1)
