@@ -1,0 +1,167 @@
+"""How near training comes to this core's rate: the operations of its products, their time, its own.
+
+Every matrix product of a run's labelling and learning is counted, 2 S n k m operations for one of
+[S, n, k] and [S, k, m]. Then such products alone are timed, same sizes and same layout, and set
+against the run: five seeds fused, one thread, CPU time. 100 % would be a run of nothing else.
+"""
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from sdsl import experiment
+from sdsl.bench.method import BRIEF, SEEDS, STREAMS, CpuClock
+from sdsl.bench.rows import Row
+from sdsl.config.compose import composed
+from sdsl.config.schema import Setup
+from sdsl.core.clock import Clock
+from sdsl.core.stream import Stream
+from sdsl.experiment import one_thread
+
+METHODS = ("ours", "pl_conf", "jt", "ours_modes", "dann", "eaml", "record")
+GOAL = {"ours", "pl_conf", "jt"}  # at least LEAST of the rate
+LEAST = 0.6
+T, REPEATS = 3, 3
+WHILE = 0.01  # seconds of one product, again and again
+FACTORS = {  # product -> where its factors are among its arguments
+    torch.ops.aten.mm.default: 0,
+    torch.ops.aten.bmm.default: 0,
+    torch.ops.aten.addmm.default: 1,
+    torch.ops.aten.baddbmm.default: 1,
+    torch.ops.aten.baddbmm_.default: 1,
+}
+Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes and strides
+Products = Counter[tuple[Layout, Layout]]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A segment of five seeds, the fit on gold shared out among the segments."""
+
+    flop: float
+    seconds_at_rate: float
+    seconds: float
+    share: float
+
+    def __str__(self) -> str:
+        ms, rate = 1000 * self.seconds_at_rate, self.flop / self.seconds_at_rate / 1e9
+        return (
+            f"{self.flop / 1e9:.1f} Gflop, {ms:.0f} ms at {rate:.0f} Gflop/s, "
+            f"{1000 * self.seconds:.0f} ms measured, {100 * self.share:.0f} %"
+        )
+
+
+def measure(tiny: bool, out: Path) -> list[Row]:
+    if tiny:
+        return [row("ours", {"twonorm": share("ours", "twonorm", 1, 1, SEEDS[:2], BRIEF)})]
+    return [row(m, {s: share(m, s, T, REPEATS, SEEDS) for s in STREAMS}) for m in METHODS]
+
+
+def row(method: str, found: dict[str, Share]) -> Row:
+    """One method; every stream with its operations, the time at the rate and the measured one."""
+    mean = statistics.mean(one.share for one in found.values())
+    text = f"{100 * mean:.0f} %; " + "; ".join(f"{s}: {one}" for s, one in found.items())
+    what = f"{method}, five seeds fused: share of the rate of its products, a segment"
+    raw = {stream: vars(one) for stream, one in found.items()}
+    if method not in GOAL:
+        return Row(what, text, raw=raw)
+    met = all(one.share >= LEAST for one in found.values())
+    return Row(what, text, f"{100 * LEAST:.0f} % on every stream", met, raw)
+
+
+def share(
+    method: str,
+    dataset: str,
+    T: int,
+    repeats: int,
+    seeds: Sequence[int],
+    also: Sequence[str] = (),
+) -> Share:
+    """Of one method on the first T segments of one stream, products and run in turn."""
+    words = f"method={method}", f"dataset={dataset}", f"stream.max_segments={T}", *also
+    setup = experiment.setup(composed("eval.every=1000", *words))
+    stream = experiment.cut(setup, experiment.load(setup), seeds)
+    products = counted(setup, stream)
+    rounds = [(seconds_of(products), run_seconds(setup, stream)) for _ in range(repeats)]
+    at_rate, taken = (statistics.median(column) / T for column in zip(*rounds, strict=True))
+    ratio = statistics.median(a / b for a, b in rounds)
+    return Share(operations(products) / T, at_rate, taken, ratio)
+
+
+def operations(products: Products) -> int:
+    """2 S n k m for each."""
+    return sum(
+        2 * times * left[0][0] * left[0][1] * left[0][2] * right[0][2]
+        for (left, right), times in products.items()
+    )
+
+
+def counted(setup: Setup, stream: Stream) -> Products:
+    """The products of one run, evaluation left out."""
+    counting = Counting()
+
+    class CountingClock(Clock):
+        @contextmanager
+        def __call__(self, part: str) -> Iterator[None]:
+            if part == "eval":
+                yield
+            else:
+                with counting:
+                    yield
+
+    with patch("sdsl.core.adaptation.Clock", CountingClock):
+        experiment.run_on(setup, stream)
+    return counting.products
+
+
+class Counting(TorchDispatchMode):
+    """Notes sizes and strides of the factors of every product; also those of autograd."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.products: Products = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in FACTORS:
+            at = FACTORS[func]
+            left, right = (layout(a) for a in args[at : at + 2])
+            self.products[left, right] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def layout(a: torch.Tensor) -> Layout:
+    a = a if a.dim() == 3 else a[None]
+    return tuple(a.shape), a.stride()
+
+
+def run_seconds(setup: Setup, stream: Stream) -> float:
+    """CPU seconds of labelling and learning."""
+    with patch("sdsl.core.adaptation.Clock", CpuClock):
+        experiment.run_on(setup, stream)
+    return CpuClock.spent
+
+
+def seconds_of(products: Products) -> float:
+    """CPU seconds of all these products, one after the other, their factors in cache."""
+    with one_thread(), torch.no_grad():
+        return sum(times * seconds_of_one(*pair) for pair, times in products.items())
+
+
+def seconds_of_one(left: Layout, right: Layout) -> float:
+    a, b = (torch.empty_strided(*one).fill_(0.5) for one in (left, right))
+    out, calls = torch.bmm(a, b), 0
+    start = time.process_time()
+    while (spent := time.process_time() - start) < WHILE:
+        for _ in range(8):  # a look at the clock is not part of the product
+            torch.bmm(a, b, out=out)
+        calls += 8
+    return spent / calls
