@@ -114,16 +114,27 @@ def unlikely(rule: GoldRule, X: Tensor) -> float:
 
 
 def drift(
-    gold: Tensor, X: Tensor, rule: GoldRule, f: Tensor | None, generator: torch.Generator
+    gold: Tensor,
+    X: Tensor,
+    rule: GoldRule,
+    f: Tensor | None,
+    limit: float,
+    generator: torch.Generator,
 ) -> float:
-    """p that gold and X are of one distribution; with posteriors f [n, C] also class by class."""
-    a, b = evenly(len(gold)), evenly(len(X))
-    whole = torch.zeros(len(a) + len(b), dtype=torch.long)
-    p = p_value(gold[a], X[b], whole[: len(a)], whole[len(a) :], generator)
-    low = unlikely(rule, X)
-    if f is None:
-        return min(1.0, 2 * min(p, low))
-    return min(1.0, 3 * min(p, low, p_value(gold[a], X[b], rule.own[a], f.argmax(1)[b], generator)))
+    """p that gold and X are of one distribution; with posteriors f [n, C] also class by class.
+
+    Where the likelihood alone brings p below `limit`, the energy tests are left out: they could
+    only lower it.
+    """
+    tests = 2 if f is None else 3
+    p = unlikely(rule, X)
+    if tests * p >= limit:
+        a, b = evenly(len(gold)), evenly(len(X))
+        whole = torch.zeros(len(a) + len(b), dtype=torch.long)
+        p = min(p, p_value(gold[a], X[b], whole[: len(a)], whole[len(a) :], generator))
+        if f is not None:
+            p = min(p, p_value(gold[a], X[b], rule.own[a], f.argmax(1)[b], generator))
+    return min(1.0, tests * p)
 
 
 def evenly(n: int) -> Tensor:

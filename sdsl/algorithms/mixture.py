@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.gaussians import distances, scatters
+from sdsl.algorithms.gaussians import Around, log_weighted, moments, scatters
 
-LOG_2PI = 1.8378770664093453
+SETTLED = 0.01  # standard deviations of a component, by the root of its share
 LEAST = 1e-4  # share that a component never falls below, so that its class can come back
 
 
@@ -50,10 +50,13 @@ class Priors:
 
 def log_joint(mix: Mixture, X: Tensor) -> Tensor:
     """log w_k N(x_i; m_k, S_k) of rows X [n, d]: [M, n, K]."""
-    c = X.mean(0)  # around which little cancels
-    far, log_det = distances(X - c, mix.mean - c, mix.cov)
-    flat = mix.weight.log() - 0.5 * (log_det + X.shape[1] * LOG_2PI)
-    return (flat[..., None] - 0.5 * far).mT  # rows lie next to each other: K is small, n is not
+    return joint_of(mix, Around.mean_of(X))
+
+
+def joint_of(mix: Mixture, rows: Around) -> Tensor:
+    """The same of rows that are asked for more than once."""
+    # Rows lie next to each other: K is small, n is not.
+    return log_weighted(rows, mix.weight, mix.mean, mix.cov).mT
 
 
 def by_class(joint: Tensor, owner: Tensor, classes: int) -> Tensor:
@@ -84,15 +87,16 @@ def ridge(P: Tensor, N: float, floor: float, diagonal: bool) -> Tensor:
     return (N * P + 0.5 * d * sphere) / (N + 0.5 * d) + floor * eye
 
 
-def update(start: Mixture, r: Tensor, X: Tensor, priors: Priors) -> Mixture:
+def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
     """The M-step: what r [M, n, K] makes of the prediction `start`."""
-    n, d = X.shape
-    flat, count = start.form == "diagonal", r.sum(1)  # [M, K]
-    mean = (r.mT @ X + priors.mean * start.mean) / (count + priors.mean)[:, :, None]
-    A = scatters(r, X, mean, flat)
-    rows, old = n * (1 + priors.memory), n * start.weight
-    pooled = (priors.memory * n * start.pooled + A.sum(1)) / rows
-    pooled = ridge(pooled, rows, priors.floor, flat)
+    (n, d), flat, sums = rows.x.shape, start.form == "diagonal", moments(rows, r)
+    count, first, _ = sums
+    mean = first + priors.mean * (start.mean - rows.c)
+    mean = rows.c + mean / (count + priors.mean)[:, :, None]
+    A = scatters(rows, r, sums, mean, start.form)
+    old, size = n * start.weight, n * (1 + priors.memory)
+    pooled = (priors.memory * n * start.pooled + A.sum(1)) / size
+    pooled = ridge(pooled, size, priors.floor, flat)
     cov = pooled[:, None]
     if start.form != "tied":
         to, kept = (..., *[None] * (A.dim() - 2)), priors.memory * old
@@ -103,9 +107,16 @@ def update(start: Mixture, r: Tensor, X: Tensor, priors: Priors) -> Mixture:
 
 
 def fit(start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None) -> Mixture:
-    """EM from the prediction; q [n, C] fixes the class posteriors (labelled rows, or hold)."""
-    mix = start
+    """EM from the prediction; q [n, C] fixes the class posteriors (labelled rows, or hold).
+
+    It ends early where no component moves by more than SETTLED.
+    """
+    mix, rows = start, Around.mean_of(X)
     for _ in range(rounds):
-        r = responsibilities(log_joint(mix, X), mix.owner, q)
-        mix = update(start, r, X, priors)
+        r = responsibilities(joint_of(mix, rows), mix.owner, q)
+        last, mix = mix, update(start, r, rows, priors)
+        P = mix.pooled if mix.form == "diagonal" else mix.pooled.diagonal(dim1=1, dim2=2)
+        way = ((mix.mean - last.mean).square() / P[:, None]).sum(2)  # [M, K]
+        if float((mix.weight * way).max()) < SETTLED**2:
+            break
     return mix

@@ -56,7 +56,8 @@ class Shapes(ShapesConfig, Source):
     def load(self, data: "DataConfig") -> Raw:
         X, y = shapes.draw(self)
         sha256 = hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()
-        rows = Parsed(X, y, tuple(str(c) for c in range(self.classes)))
+        classes = max(self.joined) + 1 if self.joined else self.classes
+        rows = Parsed(X, y, tuple(str(c) for c in range(classes)))
         return Raw(rows, f"shapes {self.shapes_seed}", self.standing, sha256)
 
 

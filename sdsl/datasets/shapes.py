@@ -34,8 +34,11 @@ class ShapesConfig:
     cross: float | None = number(low=0)  # two classes change places and pass at this distance
     jump: float = number(low=0)  # the last class leaps this far half way through
     periods: int = number(low=0)  # time runs to and fro this often; 0: once, straight
+    steps: int = number(low=0, high=100_000)  # drift comes in so many steps; 0: with every row
+    joined: list[int] | None = setting()  # the class that each drawn class belongs to; null: itself
     shares: list[float] | None = setting()  # of the classes at the start; null: equal
     last_shares: list[float] | None = setting()  # at the end; null: as at the start
+    noise: str = choice("normal", "heavy", "skewed")  # of a feature; heavy: Student's t, 3 degrees
     binary: bool = setting()  # features become coins whose log-odds are the coordinates
     segments: int = number(low=2, high=10_000)
     segment_size: int = number(low=2)
@@ -49,6 +52,12 @@ class ShapesConfig:
                     f"dataset.{name}={shares}: expected one share of at least 0 for each of the "
                     f"{self.classes} classes."
                 )
+        joined = self.joined or range(self.classes)
+        if len(joined) != self.classes or sorted(set(joined)) != list(range(max(joined) + 1)):
+            raise UserError(
+                f"dataset.joined={self.joined}: expected a class for each of the {self.classes} "
+                f"drawn ones, numbered from 0 without a gap, for example [0,0,1]."
+            )
         refuse_large(self.segments, self.segment_size, self.features)
 
 
@@ -57,7 +66,7 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(k.shapes_seed)
     C, d, n = k.classes, k.features, k.segments * k.segment_size
     time = np.linspace(0, 1, n)
-    phase = _folded(time, k.periods)
+    phase = _folded(np.floor(time * k.steps) / k.steps if k.steps else time, k.periods)
     y = _classes(rng, time, k)
     mode = rng.integers(k.modes, size=n)
     place = _places(rng, k)  # [C, modes, d]
@@ -74,11 +83,21 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
     X = X + phase[:, None] * k.travel * (
         _direction(rng, d) if k.layout != "column" else np.eye(d)[1]
     )
-    X = X + rng.standard_normal((n, d))
+    X = X + _noise(rng, k.noise, (n, d))
     if k.binary:
         X = (rng.random((n, d)) < 1 / (1 + np.exp(-X))).astype(float)
     # Rounding keeps the last bits of one machine's arithmetic out of the data and of its SHA-256.
-    return np.round(X, 4).astype(np.float32), y
+    return np.round(X, 4).astype(np.float32), np.array(k.joined or range(C))[y]
+
+
+def _noise(rng: Rng, kind: str, shape: tuple[int, int]) -> np.ndarray:
+    """Of standard deviation 1 and mean 0."""
+    if kind == "heavy":
+        return rng.standard_t(3, shape) / np.sqrt(3)
+    if kind == "skewed":  # log-normal, as times between keys are
+        s = 0.6
+        return (rng.lognormal(0, s, shape) / np.exp(s * s / 2) - 1) / np.sqrt(np.exp(s * s) - 1)
+    return rng.standard_normal(shape)
 
 
 def _folded(time: np.ndarray, periods: int) -> np.ndarray:

@@ -84,9 +84,10 @@ class Tracker(Labeler):
         X, rule, before = step.X[s].double(), self.rules[s], self.banks[s]
         f = f if rule.by_network else rule.mixture(X, C)
         gold = step.gold.replica(s)[0].double()
-        p = drift(gold, X, rule, f if self.held[s] else None, generator)
         fresh = self.held[s]
-        if self.held[s] and p < self.alarm:
+        limit = self.alarm if fresh else self.back
+        p = drift(gold, X, rule, f if fresh else None, limit, generator)
+        if fresh and p < self.alarm:
             self.held[s] = False
         start, velocity = banks.predict(before)
         if not self.held[s]:

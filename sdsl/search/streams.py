@@ -37,6 +37,9 @@ HUNDRED = {"segment_size": 100, "test_size": 30, "segments": 16}
 SIXTY = {"segment_size": 60, "test_size": 18, "segments": 26}
 PAIR = {"segment_size": 200, "test_size": 60, "segments": 80}
 MANY = {"segment_size": 800, "test_size": 240, "classes": 2, "gap": 3.5}
+FOUR = {"segment_size": 2000, "test_size": 600, "segments": 50, "classes": 4}
+THREE_ONE = FOUR | {"joined": [0, 0, 0, 1]}
+SESSIONS = {"features": 10, "classes": 4, "segments": 8, "segment_size": 200, "test_size": 60}
 CRESCENTS = {"shape": "crescent", "gap": 4}
 TRACKER = {
     "few gold": shapes(1, **SMALL, wander=12, gap=3.5),
@@ -84,6 +87,20 @@ TRACKER = {
     "keys, 60 rows": shapes(59, **KEYS, gap=3.5, wander=5, **SIXTY),
     "pair": shapes(60, **PAIR, gap=3.2, travel=150, periods=2),
     "pair turns": shapes(61, **PAIR, gap=3.0, turn=4.5, travel=40),
+    "three to one": shapes(74, **THREE_ONE, gap=3.5, wander=14),
+    "three to one, wheel": shapes(75, **THREE_ONE, layout="wheel", gap=4, wander=8, turn=5),
+    "two to two": shapes(76, **FOUR, joined=[0, 1, 0, 1], gap=3.5, wander=16),
+    "circled": shapes(77, **FOUR | {"classes": 5}, joined=[0, 0, 0, 0, 1], gap=3.5, wander=12),
+    "wheel in steps": shapes(78, **WHEEL, turn=10, gap=5, swell=0.5, steps=20),
+    "wheel, half steps": shapes(79, **WHEEL, turn=20, gap=6, swell=0.6, steps=40),
+    "column in steps": shapes(80, **COLUMN, travel=60, gap=5, steps=20),
+    "column, half steps": shapes(81, **COLUMN, travel=-90, gap=4.5, steps=40, wander=4),
+    "path in steps": shapes(82, classes=3, wander=14, gap=4, steps=15),
+    "wheel contracts": shapes(83, **WHEEL, turn=8, gap=4, swell=-0.7),
+    "sessions": shapes(84, **SESSIONS, wander=6, gap=4, noise="skewed", steps=8),
+    "sessions, heavy": shapes(85, **SESSIONS, wander=6, gap=4, noise="heavy", steps=8),
+    "heavy": shapes(86, classes=3, wander=10, gap=4, noise="heavy"),
+    "skewed": shapes(87, classes=3, features=4, wander=8, gap=4, noise="skewed"),
     "words": shapes(73, binary=True, features=300, gap=12, modes=4, wander=8, segments=20),
     "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=2",
     "path 28": f"{SHORT} dataset.features=5 dataset.path_seed=28",
@@ -116,6 +133,13 @@ HELD_OUT = {
     "three Gaussians turn": shapes(146, **MANY, modes=3, wander=8, turn=-10),
     "keys": shapes(147, **KEYS, gap=3.2, wander=8, **HUNDRED),
     "pair": shapes(148, **PAIR, gap=3.1, travel=120, turn=3),
+    "three to one": shapes(151, **THREE_ONE, gap=3.3, wander=11, turn=3),
+    "two to three": shapes(152, **FOUR | {"classes": 5}, joined=[0, 1, 0, 1, 0], wander=12),
+    "wheel in steps": shapes(153, **WHEEL, turn=-15, gap=5.5, swell=0.5, steps=30),
+    "column in steps": shapes(154, **COLUMN, travel=75, gap=4.5, steps=25),
+    "wheel contracts": shapes(155, **WHEEL, turn=-14, gap=4.5, swell=-0.7),
+    "sessions": shapes(156, **SESSIONS, wander=7, gap=4, noise="skewed", steps=8),
+    "heavy": shapes(157, classes=4, features=3, wander=9, gap=4.5, noise="heavy", turn=4),
     "words": shapes(150, binary=True, features=400, gap=12, modes=4, shares=[70, 30], segments=20),
     "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=5 dataset.features=4",
     "path 40": f"{SHORT} dataset.features=5 dataset.classes=4 dataset.path_seed=40",

@@ -1,9 +1,12 @@
 """Mixtures: densities and EM against slow NumPy, posteriors that are fixed, awkward rows."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 import torch
 
+from sdsl.algorithms import mixture
 from sdsl.algorithms.gold_mixture import gold_mixture, parts_of
 from sdsl.algorithms.mixture import (
     LEAST,
@@ -90,6 +93,41 @@ def test_a_round_of_em_agrees_with_numpy(form):
             S = kept * mix.cov[m][min(k, len(mix.cov[m]) - 1)].numpy() + A[k] + d * P
             S = P if form == "tied" else S / (kept + count[k] + d)
             assert np.allclose(found.cov[m][0 if form == "tied" else k], S)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_many_features_agree_with_numpy(form):
+    mix, X = made(form, d=20), rows(200, 20)
+    for m in range(2):
+        assert np.allclose(log_joint(mix, X)[m].numpy(), slow_log_joint(mix, X.numpy(), m))
+    found = fit(mix, X, Priors(1.0, 2.0, 1.0, 1e-3), 1, None)
+    for m in range(2):
+        joint = slow_log_joint(mix, X.numpy(), m)
+        r = np.exp(joint - joint.max(1, keepdims=True))
+        r /= r.sum(1, keepdims=True)
+        mean = (r.T @ X.numpy() + mix.mean[m].numpy()) / (r.sum(0) + 1)[:, None]
+        gaps = [X.numpy() - mu for mu in mean]
+        A = sum((gap * r[:, [k]]).T @ gap for k, gap in enumerate(gaps))
+        A = np.diag(A) if form == "diagonal" else A
+        P = torch.tensor((200 * mix.pooled[m].numpy() + A) / 400)
+        assert np.allclose(found.mean[m], mean)
+        assert np.allclose(found.pooled[m], ridge(P, 400, 1e-3, form == "diagonal"))
+
+
+def test_em_ends_where_nothing_moves_any_more(monkeypatch):
+    rounds, plain = [], mixture.update
+    monkeypatch.setattr(mixture, "update", lambda *a: rounds.append(1) or plain(*a))
+    mix, g = made(), torch.Generator().manual_seed(0)
+    mix = replace(mix, mean=20 * mix.mean)  # far apart: the second round changes nothing
+    L = torch.linalg.cholesky(mix.cov[0])
+    noise = torch.randn(3, 100, 3, generator=g, dtype=torch.float64)
+    X = (mix.mean[0][:, None] + noise @ L.mT).flatten(0, 1)
+    one = Mixture(*(getattr(mix, f.name)[:1] for f in fields(Mixture)))
+    early = fit(one, X, Priors(1.0, 2.0, 1.0, 1e-3), 50, None)
+    assert 1 < len(rounds) < 10
+    monkeypatch.setattr(mixture, "SETTLED", 0.0)
+    late = fit(one, X, Priors(1.0, 2.0, 1.0, 1e-3), 50, None)
+    assert torch.allclose(early.mean, late.mean, atol=0.05)
 
 
 def test_ridge_by_hand():

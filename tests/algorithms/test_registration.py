@@ -76,6 +76,21 @@ def test_a_good_prediction_stays():
     assert torch.equal(velocity, torch.zeros_like(velocity))
 
 
+def test_few_rows_find_the_turns_that_all_rows_value():
+    mix, X = square(), rows_of(square(angle=math.radians(40)))
+    angles = registration.around(36)
+    R, flat = turns(widest(mix), angles), torch.zeros(35, 1).double()
+    moves = registration.Moves(R, flat + 1, flat)
+    best, value = registration.likeliest(moves, mix, X, X.mean(0), 0)
+    every = moves.value(mix, X, X.mean(0))
+    assert value.shape == (registration.BEST, 1)
+    assert float(value.max()) == pytest.approx(float(every.max()))
+    angle = torch.atan2(best.R[..., 1, 0], best.R[..., 0, 0])[value.argmax(), 0]
+    assert math.degrees(angle) % 90 == pytest.approx(40, abs=1)
+    _, value = registration.likeliest(moves, mix, X, X.mean(0), 1)
+    assert value.isneginf().all()
+
+
 def test_smear_shows_the_turn_within_a_segment():
     g, a = torch.Generator().manual_seed(0), math.radians(50)
     mix = square(radius=5)

@@ -87,6 +87,8 @@ def test_shapes_have_their_size(shape):
     ("knobs", "message"),
     [
         ({"shares": [1, 2, 3]}, r"dataset\.shares=\[.*\]: expected one share"),
+        ({"joined": [0, 2]}, r"dataset\.joined=\[.*\]: expected a class for each"),
+        ({"joined": [0, 0, 1]}, r"dataset\.joined=\[.*\]: expected a class for each"),
         ({"shape": "cube"}, r"dataset\.shape=cube is not a choice"),
         ({"features": 1}, r"dataset\.features=1 is out of range"),
         ({"features": 1000, "segments": 10_000}, "lower one of them"),
@@ -96,3 +98,48 @@ def test_shapes_have_their_size(shape):
 def test_what_is_refused(knobs, message):
     with pytest.raises(UserError, match=message):
         datasets.check(dataset("dev/shapes", **knobs))
+
+
+def test_a_wheel_lays_classes_by_turns_on_a_circle():
+    at = means(*drawn(layout="wheel", classes=4, gap=6.0))[0]
+    radius = np.linalg.norm(at, axis=1)
+    np.testing.assert_allclose(radius, 6 / np.sqrt(2), atol=0.4)
+    side = np.linalg.norm(at - np.roll(at, 1, axis=0), axis=1)  # to the class before
+    np.testing.assert_allclose(side, 6, atol=0.5)
+
+
+def test_a_column_lies_along_the_way_of_its_travel():
+    at = means(*drawn(layout="column", classes=3, gap=5.0, travel=40.0))
+    np.testing.assert_allclose(at[0, :, 0], 0, atol=0.4)
+    np.testing.assert_allclose(np.diff(at[0, :, 1]), 5, atol=0.5)
+    way = at[-1] - at[0]
+    np.testing.assert_allclose(way, np.tile([0, 40 * 0.9], (3, 1)), atol=0.6)
+
+
+def test_drift_in_steps_rests_in_between():
+    at = means(*drawn(travel=60.0, steps=5))  # two segments a step
+    way = np.linalg.norm(np.diff(at, axis=0), axis=2)  # [9, classes]
+    assert way[::2].max() < 0.6
+    assert way[1::2].min() > 11
+
+
+def test_joined_classes_share_a_label():
+    X, y = drawn(classes=4, joined=[0, 0, 0, 1], gap=8.0)
+    assert set(np.unique(y)) == {0, 1}
+    assert (y == 0).mean() == pytest.approx(0.75, abs=0.03)
+    _, own = drawn(classes=4, gap=8.0)
+    assert np.array_equal(y, np.array([0, 0, 0, 1])[own])
+    assert np.array_equal(X, drawn(classes=4, gap=8.0)[0])
+
+
+@pytest.mark.parametrize(
+    ("noise", "skew", "tail"), [("normal", 0, 3), ("heavy", 0, 6), ("skewed", 2.2, 6)]
+)
+def test_noise_has_its_form(noise, skew, tail):
+    X, y = drawn(noise=noise, features=8, gap=8.0)
+    z = np.concatenate([X[y == c] - X[y == c].mean(0) for c in range(2)])
+    assert z.std() == pytest.approx(1, abs=0.1)
+    if noise != "heavy":  # whose third moment is left to chance
+        assert (z**3).mean() == pytest.approx(skew, abs=0.6)
+    far = (z**4).mean()
+    assert far < 3.5 if noise == "normal" else far > tail

@@ -1,0 +1,64 @@
+"""Gold's rule: the likelihood test against SciPy, what it sees, when other tests are left out."""
+
+import math
+
+import pytest
+import torch
+from scipy.stats import mannwhitneyu
+
+from sdsl.algorithms import gold_rule
+from sdsl.algorithms.gold_mixture import gold_mixture
+from sdsl.algorithms.gold_rule import drift, mixture_rule, unlikely
+from sdsl.algorithms.mixture import log_joint
+
+
+def four(degrees=0.0, n=400, seed=0):
+    """Rows of four classes on a circle that has turned, and their labels."""
+    g = torch.Generator().manual_seed(seed)
+    y = torch.randint(4, (n,), generator=g)
+    a = math.radians(degrees) + y.double() * math.pi / 2
+    X = 5 * torch.stack([a.cos(), a.sin()], 1)
+    return X + torch.randn(n, 2, generator=g, dtype=torch.float64), y
+
+
+@pytest.fixture
+def rule():
+    g = torch.Generator().manual_seed(0)
+    X, y = four()
+    mixtures = {k: gold_mixture(X, y, [k] * 4, 4 * k, "full", 1e-4, g) for k in (1, 2)}
+    return mixture_rule(X, y, "full", mixtures, 1e-4, 4, g)
+
+
+@pytest.mark.parametrize("degrees", [0, 10, 20])
+def test_the_likelihood_test_is_mann_whitneys(rule, degrees):
+    X, _ = four(degrees, seed=1)
+    new = log_joint(rule.gold, X).logsumexp(2)[0]
+    slow = mannwhitneyu(new, rule.usual, alternative="less", method="asymptotic")
+    assert unlikely(rule, X) == pytest.approx(slow.pvalue, rel=0.05)  # SciPy corrects for steps
+
+
+def test_it_has_its_level_without_drift(rule):
+    p = [unlikely(rule, four(seed=seed)[0]) for seed in range(2, 42)]
+    assert sum(value < 0.05 for value in p) <= 6
+    assert min(p) > 1e-4
+
+
+def test_it_sees_a_turn_of_a_symmetric_picture(rule):
+    X, _ = four(20, seed=1)
+    g = torch.Generator().manual_seed(0)
+    assert unlikely(rule, X) < 1e-6
+    assert drift(four()[0], X, rule, None, 1e-4, g) < 1e-6
+
+
+def test_energy_tests_are_left_out_only_where_they_cannot_matter(rule, monkeypatch):
+    asked = []
+    monkeypatch.setattr(gold_rule, "p_value", lambda *_: asked.append(1) or 1e-9)
+    gold, g = four()[0], torch.Generator()
+    turned, same = four(20, seed=1)[0], four(seed=1)[0]
+    f = torch.nn.functional.one_hot(four()[1]).double()
+    assert drift(gold, turned, rule, f, 1e-4, g) == 3 * unlikely(rule, turned)
+    assert not asked
+    assert drift(gold, same, rule, f, 1e-4, g) == pytest.approx(3e-9)
+    assert len(asked) == 2  # of all rows, and class by class
+    assert drift(gold, same, rule, None, 0.1, g) == pytest.approx(2e-9)
+    assert len(asked) == 3
