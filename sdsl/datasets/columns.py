@@ -119,17 +119,18 @@ class Plan:
         for name in needed:
             if name not in there:
                 raise UserError(f"column {name} is missing. {suggest(name, there)}")
+        known = {*needed, *self.ignored, self.label}
         for name in frame.columns:
-            if name not in needed and name not in self.ignored and name != self.label:
+            if name not in known:
                 raise UserError(
                     f"column {name} was not in gold; {self.prefix}drop=[{name}] leaves it out."
                 )
 
     def told(self) -> list[str]:
         """What is done with the columns, one line each."""
-        lines = []
+        lines, features = [], set(self.features)
         for column in self.columns:
-            left = [part for part in column.parts() if part in self.features]
+            left = [part for part in column.parts() if part in features]
             how = {"number": "a number", "time": f"a time, as {', '.join(left)}"}.get(
                 column.kind, f"{len(column.categories)} categories, one-hot"
             )
@@ -164,7 +165,8 @@ def prepare(
         if name not in names:
             raise UserError(f"There is no column '{name}' to use or drop. {suggest(name, names)}")
     used = [name for name in (use or names) if name not in drop]
-    ignored = [name for name in (*names, *drop) if name not in used]
+    taken = set(used)
+    ignored = [name for name in (*names, *drop) if name not in taken]
     columns = [_learn(name, _cells(gold, name), prefix) for name in used]
     numeric = [c.numbers(_cells(gold, c.name)) for c in columns if c.kind != "category"]
     medians: dict[str, float] = {}

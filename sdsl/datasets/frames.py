@@ -11,8 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
+from pyarrow import parquet
 
-from sdsl.datasets import files
+from sdsl.datasets import files, limits
 from sdsl.datasets.checked_rows import uneven
 from sdsl.datasets.delimited import Text, open_text
 from sdsl.datasets.files import Content
@@ -63,6 +64,7 @@ def framed(content: Content, label: str | int, header: bool | None = None) -> Fr
     path = content.path
     try:
         if content.suffix == ".parquet":
+            limits.refuse_wide(path, len(parquet.read_schema(io.BytesIO(content.data))))
             frame = Frame(path, pd.read_parquet(io.BytesIO(content.data)), ".parquet")
         elif content.suffix == ".arff":
             frame = _text(arff_text(content), ".arff")
@@ -83,6 +85,7 @@ def framed(content: Content, label: str | int, header: bool | None = None) -> Fr
 
 
 def _text(text: Text, suffix: str) -> Frame:
+    limits.refuse_wide(text.path, text.width)
     names = text.names or [str(i) for i in range(text.width)]
     try:
         rows = arrow_csv.read_csv(  # refuses a row that is too short or too long

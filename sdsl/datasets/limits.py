@@ -7,6 +7,7 @@ import numpy as np
 from sdsl.errors import UserError
 
 MOST_BYTES = 2**30  # of a file's uncompressed bytes, and of its features as float32
+MOST_COLUMNS = 10_000  # of a table whose columns are looked at one by one
 CHUNK = 2**20  # bytes read between two looks at the limit
 
 
@@ -16,6 +17,15 @@ def too_large(path: Path) -> UserError:
         f"{path}: holds more than {MOST_BYTES / 2**20:,.0f} MB of data once unpacked, which is the "
         "most that is read. Use a shorter file or fewer columns."
     )
+
+
+def refuse_wide(path: Path, columns: int) -> None:
+    """Refuses a table with too many columns of any kind, before it is parsed."""
+    if columns > MOST_COLUMNS:
+        raise UserError(
+            f"{path}: has {columns:,} columns; at most {MOST_COLUMNS:,} are prepared. Use fewer "
+            "of them, or dataset.prepare=false if all are numbers."
+        )
 
 
 class Features:

@@ -11,9 +11,10 @@ from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 from sqlalchemy.exc import SQLAlchemyError
 
+from sdsl.errors import UserError
 from sdsl.interrupt import shielded
 from sdsl.tracking import database, moved
-from sdsl.tracking.address import sqlite_file
+from sdsl.tracking.address import shown, sqlite_file
 from sdsl.tracking.postgres import is_postgres, made_by_one
 from sdsl.tracking.store_errors import explained, may_pass, refused
 
@@ -43,6 +44,11 @@ class PatientClient:
             self._client = self._patiently(self._open)
         except (MlflowException, SQLAlchemyError) as error:
             raise refused(error, uri) from None
+        except ModuleNotFoundError as error:  # the driver of a database
+            raise UserError(
+                f"The MLflow store {shown(uri)} needs the Python package {error.name}. Install it, "
+                "or write postgresql+psycopg2:// and pip install 'sdsl[cluster]'."
+            ) from None
 
     def _open(self) -> MlflowClient:
         if not is_postgres(self.uri):

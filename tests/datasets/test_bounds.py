@@ -189,3 +189,20 @@ def test_a_parquet_file_of_labels_only_is_bounded(own, data, monkeypatch):
     pq.write_table(pa.table({"y": ["a"] * 300_000}), buffer)
     with pytest.raises(UserError, match="holds more than 1 MB"):
         load(own(buffer.getvalue(), "x.parquet"), data)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_very_wide_file_is_not_prepared_column_by_column(ending, own, data):
+    names = [f"v{i}" for i in range(200_000)]
+    if ending == "csv":
+        content = "\n".join(
+            [",".join([*names, "label"]), *[",".join(["1.5"] * 200_000 + ["a"])] * 4]
+        )
+    else:
+        buffer = io.BytesIO()
+        pq.write_table(pa.table([pa.array([1.5])] * 20_000, names[:20_000]), buffer)
+        content = buffer.getvalue()
+    begin = time.perf_counter()
+    with pytest.raises(UserError, match=r"columns; at most 10,000 are prepared.*prepare=false"):
+        load(own(content, f"wide.{ending}", prepare=True), data)
+    assert time.perf_counter() - begin < SECONDS

@@ -63,6 +63,12 @@ def test_an_error_of_our_own_stays_what_it_is(patient):
         patient._patiently(answering("Invalid parameter value"))
 
 
+def test_a_database_whose_driver_is_missing():
+    with pytest.raises(UserError, match=r"needs the Python package psycopg.*psycopg2") as refusal:
+        PatientClient("postgresql+psycopg://user:s3cr3t@nowhere/db")
+    assert "s3cr3t" not in str(refusal.value)
+
+
 def test_of_two_who_make_an_experiment_at_once_both_get_it(here, monkeypatch):
     one, other = (PatientClient(store_uri(None)) for _ in range(2))
     made = experiment_id(one, "new")
