@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sdsl.search import streams
+from sdsl.search import baselines, streams
 
 SHIPPED = "as shipped"
 
@@ -67,7 +67,16 @@ TRACKER = {
     "hold is never taken up again": "labeler.back=1",
     "no hold": "labeler.alarm=1 labeler.back=1",
 }
+BASELINES = {
+    "cotta": baselines.COTTA,
+    "sar": baselines.SAR,
+    "gst": baselines.GST,
+    "dann": baselines.DANN,
+}
 FAMILIES = {
     "ours": Family("ours", (10, 11), streams.OURS, OURS, {}),
     "tracker": Family("tracker", (10, 11, 12), streams.TRACKER, TRACKER, streams.HELD_OUT),
+} | {
+    name: Family(name, (10, 11), streams.OURS, {SHIPPED: "", **variants}, {})
+    for name, variants in BASELINES.items()
 }

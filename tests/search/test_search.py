@@ -48,6 +48,13 @@ def test_a_third_of_the_trackers_streams_is_set_apart():
     assert not set(family.streams.values()) & set(family.held_out.values())
 
 
+@pytest.mark.parametrize("name", ["cotta", "sar", "gst", "dann"])
+def test_a_baseline_is_given_what_ours_was_given(name):
+    mine, ours = FAMILIES[name], FAMILIES["ours"]
+    assert (mine.streams, mine.seeds) == (ours.streams, ours.seeds)
+    assert len(mine.variants) == len(ours.variants)
+
+
 def test_gain_and_its_error_over_the_streams():
     family = FAMILIES["ours"]
     other, (a, b, *_) = "10 rounds", family.streams
@@ -74,7 +81,7 @@ def test_an_unknown_variant_is_refused_with_the_known_ones(capsys):
 def test_an_unknown_method_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["method=st"])
-    assert "methods: ours, tracker" in capsys.readouterr().err
+    assert "methods: ours, tracker, cotta" in capsys.readouterr().err
 
 
 def test_it_says_how_far_it_is(empty_folder, monkeypatch, capsys):
