@@ -99,7 +99,7 @@ def mixture_rule(
     best = max(mixtures, key=lambda k: (mean[k], -k))
     # Parts of one arc are no modes of their own: how it is smeared shows where it is whole.
     simple = mixtures[min(k for k in mixtures if mean[k] >= mean[best] - SIMPLE)]
-    turn = smear(whitened(simple)[0]) if form == "full" else 0.0
+    turn = smear(whitened(simple)[0], len(y)) if form == "full" else 0.0
     return GoldRule([], mixtures[best], own[best], False, usual[best], turn)
 
 
@@ -118,16 +118,16 @@ def drift(
     X: Tensor,
     rule: GoldRule,
     f: Tensor | None,
+    low: float,
     limit: float,
     generator: torch.Generator,
 ) -> float:
     """p that gold and X are of one distribution; with posteriors f [n, C] also class by class.
 
-    Where the likelihood alone brings p below `limit`, the energy tests are left out: they could
-    only lower it.
+    low: the p of `unlikely`. Where it alone brings p below `limit`, the energy tests are left out:
+    they could only lower it.
     """
-    tests = 2 if f is None else 3
-    p = unlikely(rule, X)
+    tests, p = 2 if f is None else 3, low
     if tests * p >= limit:
         a, b = evenly(len(gold)), evenly(len(X))
         whole = torch.zeros(len(a) + len(b), dtype=torch.long)

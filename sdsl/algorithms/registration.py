@@ -25,6 +25,7 @@ GAIN = 0.1  # nats a row that any candidate must gain over the prediction
 SURPRISE = 0.25  # nats a row below what a mixture expects of itself, from which on turns are tried
 SHIFT = 0.3  # of a missed shift that becomes velocity; all of it without a past
 MOST = 200  # rows that decide
+APART = 2.0  # standard deviations from the centre from which on a component shows a turn
 BEST = 4  # turns that all of them see
 
 
@@ -51,8 +52,11 @@ def widest(mix: Mixture) -> Tensor:
     return torch.linalg.eigh(z.mT @ z)[1][..., -2:]
 
 
-def smear(mix: Mixture) -> float:
-    """The turn within a segment that the components of one whitened mixture show, in radians."""
+def smear(mix: Mixture, n: int) -> float:
+    """The turn within a segment of n rows that one whitened mixture shows, in radians.
+
+    Components near the centre show none, and chance must not explain it.
+    """
     plane = widest(mix)
     z, S = (mix.mean - centre(mix)) @ plane, plane.mT[:, None] @ mix.cov @ plane[:, None]
     r = z.square().sum(2)  # [1, K]
@@ -60,7 +64,10 @@ def smear(mix: Mixture) -> float:
     along = torch.stack([-out[..., 1], out[..., 0]], 2)
     excess = ((along[..., None, :] @ S) * along[..., None, :]).sum((2, 3))
     excess = excess - ((out[..., None, :] @ S) * out[..., None, :]).sum((2, 3))
-    size = (mix.weight * r * excess).sum() / (mix.weight * r * r).sum().clamp(min=1e-9)
+    w = mix.weight * r * (r > APART**2)
+    size = (w * excess).sum() / (w * r).sum().clamp(min=1e-9)
+    if float(size) < 4 / math.sqrt(n * max(float((w * r).sum()), 1e-9)):  # two standard errors
+        return 0.0
     return min(math.sqrt(max(12 * float(size), 0.0)), math.pi / 2)
 
 

@@ -5,7 +5,7 @@ y(x) = argmax_c sum_{k of c} w_k N(x; m_k, S_k) of the bank's member with the la
 cross-validation. Hold ends where gold and X_t differ, p < alarm. It returns where they agree again,
 p > back, and the tracker gives every class most of the rows that f gives it. Without hold EM starts
 where the whole picture went (registration.py); a member that relabels m rows takes over only where
-its score is larger by STAY m.
+its score is larger by stay m.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sdsl.algorithms import bank as banks
 from sdsl.algorithms.bank import Bank
-from sdsl.algorithms.gold_rule import drift, gold_rules, returns
+from sdsl.algorithms.gold_rule import drift, gold_rules, returns, unlikely
 from sdsl.algorithms.mixture import Mixture, Priors, by_class, fit, log_joint, responsibilities
 from sdsl.algorithms.registration import registered
 from sdsl.algorithms.tracked import Tracked
@@ -26,7 +26,6 @@ from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 from sdsl.core.training import Training
 
-STAY = 0.1  # nats a relabelled row by which another member must be ahead
 HELD_ROUNDS = 3  # of EM while class posteriors are fixed to f's
 
 
@@ -40,6 +39,9 @@ class Tracker(Labeler):
     share: float = number(low=0)  # segments that the last shares stand for
     memory: float = number(low=0)  # segments that the last covariances stand for
     floor: float = number(low=1e-12)  # added to every variance
+    register: bool = setting()  # EM starts where the whole picture went
+    stay: float = number(low=0)  # nats a relabelled row by which another member must be ahead
+    likelihood: bool = setting()  # drift is also tested by the likelihood of rows
     alarm: float = number(low=0, high=1)
     back: float = number(low=0, high=1)
 
@@ -86,11 +88,12 @@ class Tracker(Labeler):
         gold = step.gold.replica(s)[0].double()
         fresh = self.held[s]
         limit = self.alarm if fresh else self.back
-        p = drift(gold, X, rule, f if fresh else None, limit, generator)
+        low = unlikely(rule, X) if self.likelihood else 1.0
+        p = drift(gold, X, rule, f if fresh else None, low, limit, generator)
         if fresh and p < self.alarm:
             self.held[s] = False
         start, velocity = banks.predict(before)
-        if not self.held[s]:
+        if self.register and not self.held[s]:
             still = len(before.score) - len(before.inner)
             turn = rule.turn if fresh else None
             start, velocity = registered(start, velocity, X, still, turn)
@@ -127,7 +130,7 @@ class Tracker(Labeler):
         if last is not None and last != best:
             y = by_class(log_joint(bank.mix, X), bank.mix.owner, C).argmax(2)  # [M, n]
             relabelled = (y != y[last]).sum(1)
-            best = int((bank.score - STAY * relabelled).argmax())
+            best = int((bank.score - self.stay * relabelled).argmax())
         self.last[s] = best
         return best
 

@@ -22,6 +22,8 @@ from sdsl.search.variants import FAMILIES, SHIPPED
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m sdsl.search", description=__doc__)
     parser.add_argument("variants", nargs="*", metavar="variant", help=_known())
+    parser.add_argument("--only", nargs="+", metavar="STREAM", help="some of the streams")
+    parser.add_argument("--jobs", type=int, help="processes at once (default: one a core)")
     parser.add_argument("--held-out", action="store_true", help="on the streams set apart instead")
     args = parser.parse_args(words)
     chosen = [word.removeprefix("method=") for word in args.variants if word.startswith("method=")]
@@ -35,6 +37,9 @@ def main(words: Sequence[str] | None = None) -> None:
     if args.held_out and not family.held_out:
         parser.error(f"method={family.method} has no streams set apart")
     names = list(family.held_out if args.held_out else family.streams)
+    if strange := set(args.only or []) - set(names):
+        parser.error(f"unknown: {', '.join(sorted(strange))}. Streams: {'; '.join(names)}")
+    names = args.only or names
     rest = [v for v in asked or family.variants if v != SHIPPED]
     jobs = [(family.method, variant, stream) for variant in (SHIPPED, *rest) for stream in names]
     file = Path("outputs", f"search_{family.method}{'_held_out' if args.held_out else ''}.csv")
@@ -42,7 +47,7 @@ def main(words: Sequence[str] | None = None) -> None:
     rows: list[Score] = []
     with Parts("searching", len(jobs)) as parts:
         parts.show(f"searching: {len(jobs)} jobs", 0, len(jobs))
-        for row in scores(jobs):
+        for row in scores(jobs, args.jobs):
             rows.append(row)
             pd.DataFrame(rows).to_csv(file, index=False, float_format="%.4f")
             parts.end(f"{row['variant']} on {row['stream']}")

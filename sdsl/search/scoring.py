@@ -30,8 +30,8 @@ def score(method: str, variant: str, stream: str) -> Score:
     }
 
 
-def scores(jobs: Sequence[Job]) -> Iterator[Score]:
-    """All jobs on all cores, each as it ends."""
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+def scores(jobs: Sequence[Job], processes: int | None = None) -> Iterator[Score]:
+    """All jobs, each as it ends; on all cores where no number of processes is given."""
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         for job in as_completed([pool.submit(score, *job) for job in jobs]):
             yield job.result()

@@ -63,6 +63,10 @@ TRACKER = {
     "shares remembered for 10 segments": "labeler.share=10",
     "no memory of covariances": "labeler.memory=0",
     "predicted mean stands for 20 rows": "labeler.mean=20",
+    "no registration": "labeler.register=false",
+    "no likelihood test": "labeler.likelihood=false",
+    "the best score decides alone": "labeler.stay=0",
+    "no memory of the past": "replay.present=1",
     "hold is never left": "labeler.alarm=0",
     "hold is never taken up again": "labeler.back=1",
     "no hold": "labeler.alarm=1 labeler.back=1",
@@ -75,7 +79,7 @@ BASELINES = {
 }
 FAMILIES = {
     "ours": Family("ours", (10, 11), streams.OURS, OURS, {}),
-    "tracker": Family("tracker", (10, 11, 12), streams.TRACKER, TRACKER, streams.HELD_OUT),
+    "tracker": Family("tracker", (10, 11), streams.TRACKER, TRACKER, streams.HELD_OUT),
 } | {
     name: Family(name, (10, 11), streams.OURS, {SHIPPED: "", **variants}, {})
     for name, variants in BASELINES.items()

@@ -47,7 +47,7 @@ def test_it_sees_a_turn_of_a_symmetric_picture(rule):
     X, _ = four(20, seed=1)
     g = torch.Generator().manual_seed(0)
     assert unlikely(rule, X) < 1e-6
-    assert drift(four()[0], X, rule, None, 1e-4, g) < 1e-6
+    assert drift(four()[0], X, rule, None, unlikely(rule, X), 1e-4, g) < 1e-6
 
 
 def test_energy_tests_are_left_out_only_where_they_cannot_matter(rule, monkeypatch):
@@ -56,9 +56,10 @@ def test_energy_tests_are_left_out_only_where_they_cannot_matter(rule, monkeypat
     gold, g = four()[0], torch.Generator()
     turned, same = four(20, seed=1)[0], four(seed=1)[0]
     f = torch.nn.functional.one_hot(four()[1]).double()
-    assert drift(gold, turned, rule, f, 1e-4, g) == 3 * unlikely(rule, turned)
+    low = unlikely(rule, turned)
+    assert drift(gold, turned, rule, f, low, 1e-4, g) == 3 * low
     assert not asked
-    assert drift(gold, same, rule, f, 1e-4, g) == pytest.approx(3e-9)
+    assert drift(gold, same, rule, f, 0.5, 1e-4, g) == pytest.approx(3e-9)
     assert len(asked) == 2  # of all rows, and class by class
-    assert drift(gold, same, rule, None, 0.1, g) == pytest.approx(2e-9)
+    assert drift(gold, same, rule, None, 0.5, 0.1, g) == pytest.approx(2e-9)
     assert len(asked) == 3

@@ -102,8 +102,20 @@ def test_smear_shows_the_turn_within_a_segment():
     gap = X - mean[:, None]
     cov = gap.mT @ gap / 4000
     mix = replace(mix, mean=mean[None], cov=cov[None], pooled=cov.mean(0, keepdim=True))
-    assert smear(whitened(mix)[0]) == pytest.approx(a, rel=0.1)
-    assert smear(whitened(square())[0]) < 0.01
+    assert smear(whitened(mix)[0], 16_000) == pytest.approx(a, rel=0.1)
+    assert smear(whitened(square())[0], 16_000) < 0.01
+
+
+def test_components_near_the_centre_and_chance_show_no_turn():
+    long = torch.diag(torch.tensor([1.0, 3.0])).double()
+    mix = replace(square(radius=1.0, sd=1.0), cov=long.expand(1, 4, 2, 2), pooled=long[None])
+    assert smear(whitened(mix)[0], 16_000) == 0  # long classes that lie over each other
+    mix = square(radius=4.0, sd=1.0)
+    out = mix.mean / mix.mean.norm(dim=2, keepdim=True)
+    along = torch.stack([-out[..., 1], out[..., 0]], 2)
+    mix = replace(mix, cov=mix.cov + 0.2 * along[..., None] * along[..., None, :])
+    assert smear(mix, 16_000) > 0.3
+    assert smear(mix, 50) == 0
 
 
 def test_turns_are_rotations_in_the_widest_plane():

@@ -62,11 +62,26 @@ def test_follows_large_turns_of_a_symmetric_picture(degrees):
     assert acc(run("tracker", data)) > 0.97
 
 
-def test_follows_a_column_that_moves_by_more_than_half_a_gap():
+def column():
+    """Five classes above each other that move by more than half a gap per segment."""
     rng = np.random.default_rng(0)
     y = rng.integers(5, size=4000)
     X = np.c_[np.zeros(4000), 6 * y + np.linspace(0, 20 * 3.8, 4000)] + rng.normal(size=(4000, 2))
-    assert acc(run("tracker", support.table(X, y))) > 0.9
+    return support.table(X, y)
+
+
+def test_follows_a_column_that_moves_by_more_than_half_a_gap():
+    assert acc(run("tracker", column())) > 0.9
+    assert acc(run("tracker", column(), 200, SEEDS, "labeler.register=false")) < 0.6
+
+
+def test_the_likelihood_test_sees_a_symmetric_turn_earlier():
+    data = support.blobs(rows=4000, classes=4, drift=np.radians(20 * 4))
+    held = [
+        run("tracker", data, 200, SEEDS, f"labeler.likelihood={on}").curves["hold"].sum()
+        for on in ("true", "false")
+    ]
+    assert held[0] < held[1]
 
 
 def test_same_bits_alone_and_fused():
@@ -120,7 +135,7 @@ def test_a_member_that_relabels_rows_must_be_ahead_for_each_of_them(ahead, found
     none = torch.zeros(0, 2, 2).double()
     X = place.repeat(5, 1)  # ten rows
     labeler = Tracker.__new__(Tracker)
-    labeler.last = [0]
+    labeler.last, labeler.stay = [0], 0.1
     bank = Bank(mix, torch.zeros_like(mean), none, none, torch.tensor([0.0, ahead]).double())
     assert labeler.chosen(0, bank, X, 2) == found
     assert labeler.last == [found]
@@ -134,7 +149,7 @@ def test_a_member_that_says_the_same_takes_over_at_once():
     mix = Mixture(mean, cov, weight, cov[:, 0], torch.arange(2).expand(2, 2))
     none = torch.zeros(0, 2, 2).double()
     labeler = Tracker.__new__(Tracker)
-    labeler.last = [0]
+    labeler.last, labeler.stay = [0], 0.1
     bank = Bank(mix, torch.zeros_like(mean), none, none, torch.tensor([0.0, 1e-6]).double())
     assert labeler.chosen(0, bank, mean[0].repeat(5, 1), 2) == 1
 

@@ -85,7 +85,7 @@ def test_an_unknown_method_is_refused(capsys):
 
 
 def test_it_says_how_far_it_is(empty_folder, monkeypatch, capsys):
-    def scores(jobs):
+    def scores(jobs, processes):
         for _, variant, stream in jobs:
             yield {"variant": variant, "stream": stream, "acc_t": 0.5, "acc_T": 0.5}
 
@@ -103,3 +103,19 @@ def test_workers_find_what_they_run():
     """A worker imports what it is sent; it never imports a package's __main__."""
     for name in ("score", "scores"):
         assert getattr(scoring, name).__module__ == "sdsl.search.scoring"
+
+
+def test_only_some_streams_in_so_many_processes(empty_folder, monkeypatch, capsys):
+    asked = []
+
+    def scores(jobs, processes):
+        asked.append((jobs, processes))
+        yield {"variant": SHIPPED, "stream": "travel", "acc_t": 0.5, "acc_T": 0.5}
+
+    monkeypatch.setattr(search, "scores", scores)
+    search.main(["method=tracker", "no flow", "--only", "travel", "--jobs", "1"])
+    jobs = [("tracker", SHIPPED, "travel"), ("tracker", "no flow", "travel")]
+    assert asked == [(jobs, 1)]
+    with pytest.raises(SystemExit):
+        search.main(["method=tracker", "--only", "nowhere"])
+    assert "unknown: nowhere. Streams: few gold" in capsys.readouterr().err
