@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from sdsl.algorithms.gaussians import LOG_2PI
 from sdsl.algorithms.memory import Clusters
-from sdsl.algorithms.present import LOG_2PI
 from sdsl.algorithms.recall import products, shares
 
 TIMES = 64  # at most, evenly spread over the past

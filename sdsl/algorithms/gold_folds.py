@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.present import by_class, fit
+from sdsl.algorithms.mixture import by_class
+from sdsl.algorithms.present import fit
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
 from sdsl.core.training import Training

@@ -60,12 +60,15 @@ def joint_of(mix: Mixture, rows: Around) -> Tensor:
 
 
 def by_class(joint: Tensor, owner: Tensor, classes: int) -> Tensor:
-    """log p(x_i, c) from log w_k N: [M, n, C]; a class without a component has -inf."""
-    index = owner[:, None].expand_as(joint)
-    out = joint.new_full((*joint.shape[:2], classes), -torch.inf)
-    best = out.scatter_reduce(2, index, joint, "amax").clamp(min=-1e300)
-    e = (joint - best.gather(2, index)).exp()
-    return torch.zeros_like(out).scatter_add(2, index, e).log() + best
+    """log p(x, c) from components' [..., n, K] with classes owner [..., K]: [..., n, C].
+
+    A class without a component has -inf.
+    """
+    index = owner.unsqueeze(-2).expand_as(joint)
+    out = joint.new_full((*joint.shape[:-1], classes), -torch.inf)
+    best = out.scatter_reduce(-1, index, joint, "amax").clamp(min=-1e300)
+    e = (joint - best.gather(-1, index)).exp()
+    return torch.zeros_like(out).scatter_add(-1, index, e).log() + best
 
 
 def responsibilities(joint: Tensor, owner: Tensor, q: Tensor | None) -> Tensor:

@@ -6,8 +6,8 @@ number of times: with g = x - m_k and h = u - tau_k its square is g'g/R - 2 h g'
 
 from torch import Tensor
 
+from sdsl.algorithms.gaussians import LOG_2PI
 from sdsl.algorithms.memory import WITHIN, Clusters
-from sdsl.algorithms.present import LOG_2PI
 
 
 def overall(c: Clusters, Z: Tensor) -> Tensor:

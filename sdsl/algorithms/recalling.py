@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from sdsl.algorithms.context import in_context
+from sdsl.algorithms.mixture import by_class
 from sdsl.algorithms.past import Past
-from sdsl.algorithms.present import Present, by_class
+from sdsl.algorithms.present import Present
 from sdsl.algorithms.recall import overall
 from sdsl.algorithms.whitening import Whitening
 from sdsl.core.finite import scored

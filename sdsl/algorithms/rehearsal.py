@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sdsl.algorithms.gold_folds import best_parts
 from sdsl.algorithms.memory import size
 from sdsl.algorithms.past import Past, clusters_of, sample
-from sdsl.algorithms.present import Gaussians, Present, fit
+from sdsl.algorithms.present import MixturePresent, Present, fit
 from sdsl.algorithms.whitening import Whitening
 from sdsl.core.replica import Draws, Rows
 
@@ -24,7 +24,7 @@ class Rehearsal:
         self.newest = [fit(*gold.replica(s), classes, self.parts[s]) for s in range(S)]
         self.remember(gold, gold, self.newest, 0)
 
-    def fit(self, rows: Rows, s: int) -> Gaussians:
+    def fit(self, rows: Rows, s: int) -> MixturePresent:
         """The mixture of replica s's newly labelled rows; where there are none, the last stays."""
         X, y = rows.replica(s)
         if len(y):

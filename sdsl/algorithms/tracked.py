@@ -5,27 +5,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.mixture import Mixture, log_joint
-from sdsl.algorithms.present import Present
+from sdsl.algorithms.mixture import Mixture
+from sdsl.algorithms.present import MixturePresent, Present
 from sdsl.core.contract import Pseudo
-
-
-@dataclass(frozen=True)
-class TrackedPresent:
-    """One replica's mixture, M = 1, as the model of the present that memory asks for."""
-
-    mix: Mixture
-
-    @property
-    def owner(self) -> Tensor:
-        return self.mix.owner[0]
-
-    @property
-    def numbers(self) -> int:
-        return 0  # the labeler counts its bank
-
-    def joint(self, X: Tensor) -> Tensor:
-        return log_joint(self.mix, X.double())[0]
 
 
 @dataclass(frozen=True)
@@ -38,4 +20,4 @@ class Tracked(Pseudo):
     def presents(self) -> list[Present | None]:
         """The model of the present of each replica; None where the network of gold decides."""
         pairs = zip(self.rules, self.network.tolist(), strict=True)
-        return [None if network else TrackedPresent(rule) for rule, network in pairs]
+        return [None if network else MixturePresent(rule, 0) for rule, network in pairs]

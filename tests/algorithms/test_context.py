@@ -8,7 +8,8 @@ from memory_support import segments
 from sdsl.algorithms import context
 from sdsl.algorithms.context import in_context, several
 from sdsl.algorithms.merging import reduced
-from sdsl.algorithms.present import by_class, fit
+from sdsl.algorithms.mixture import by_class
+from sdsl.algorithms.present import fit
 from sdsl.algorithms.recall import at_times
 from sdsl.algorithms.whitening import Whitening
 

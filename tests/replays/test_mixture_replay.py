@@ -9,8 +9,8 @@ import torch
 from memory_support import plain, slow_rest
 from scipy.stats import multivariate_normal
 
-from sdsl.algorithms.mixture import Mixture
-from sdsl.algorithms.present import by_class, fit, form
+from sdsl.algorithms.mixture import Mixture, by_class
+from sdsl.algorithms.present import fit, form
 from sdsl.algorithms.tracked import Tracked
 from sdsl.core.contract import Labeler
 from sdsl.core.replica import Rows
@@ -82,7 +82,7 @@ def test_a_fitted_present_holds_no_more_than_the_network(d, C):
 
 
 def test_forms_of_covariance():
-    assert [form(d, 10, 10) for d in (16, 64, 500)] == ["full", "shared", "diagonal"]
+    assert [form(d, 10, 10) for d in (16, 64, 500)] == ["full", "tied", "diagonal"]
 
 
 def test_the_network_predicts_where_it_is_told_to():
