@@ -27,27 +27,49 @@ def assign_by_shares(
     before: Tensor,
     rounds: int = ROUNDS,
 ) -> tuple[Tensor, Tensor]:
-    """(labels [S, n], shares [S, C]) of features f [S, n, m]; prototypes U [S, C, m].
+    """(labels [S, n], shares [S, C]): those of `by_shares`, the network having a say."""
+    own, share = by_shares(f, U, y, before, rounds)
+    return with_network(own, logits, trust), share
 
-    y: as the rows stand now; before [S, C]: rows of each class that the last shares stand for.
+
+def with_network(own: Tensor, logits: Tensor, trust: Tensor) -> Tensor:
+    """Labels [S, n] of scores [S, n, C] and the network's logits; trust [S]. -inf stays so."""
+    w = trust.double()[:, None, None] / 2
+    return ((1 - w) * own + w * logits.double().log_softmax(2)).argmax(2)
+
+
+def by_shares(
+    f: Tensor, U: Tensor, y: Tensor, before: Tensor, rounds: int = ROUNDS, even: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(log share_c - d^2 / 2 [S, n, C], shares [S, C]) of features f [S, n, m], prototypes
+    U [S, C, m]. y: as the rows stand now; before [S, C]: rows that the last shares stand for.
+    even: d has one scale in all directions.
     """
     f, U, classes = f.double(), U.double(), U.shape[1]
     origin = U.mean(1, keepdim=True)
     # Only the span of the prototypes tells classes apart: C - 1 directions.
     span = torch.linalg.svd(U - origin, full_matrices=False)[2][:, : classes - 1].mT
     z, u = (f - origin) @ span, (U - origin) @ span  # [S, n, k], [S, C, k]
-    by_prototype = F.one_hot(y, classes).double()
-    members, share = by_prototype, before  # [S, n, C], [S, C]
+    score = F.one_hot(y, classes).double()
+    members, share = score, before  # [S, n, C], [S, C]
     for _ in range(rounds):
         size = members.sum(1)
         share = size + before + 1  # an empty class may come back
         share = share / share.sum(1, keepdim=True)
-        L = torch.linalg.cholesky(spread(z, u, members, size))
+        within = spread(z, u, members, size)
+        if even:
+            mean = within.diagonal(dim1=1, dim2=2).mean(1)
+            within = mean[:, None, None] * torch.eye(z.shape[2], dtype=z.dtype)
+        L = torch.linalg.cholesky(within)
         scaled = [torch.linalg.solve_triangular(L, rows.mT, upper=False).mT for rows in (z, u)]
-        by_prototype = share.log()[:, None] - distance(*scaled).square() / 2
-        members = by_prototype.softmax(2)
-    w = trust.double()[:, None, None] / 2
-    return ((1 - w) * by_prototype + w * logits.double().log_softmax(2)).argmax(2), share
+        score = share.log()[:, None] - distance(*scaled).square() / 2
+        members = score.softmax(2)
+    return score, share
+
+
+def counted(y: Tensor, classes: int, mask: Tensor) -> Tensor:
+    """Rows of each class, padding left out: [S, C]."""
+    return (F.one_hot(y, classes) * mask[:, :, None]).sum(1).double()
 
 
 def spread(z: Tensor, u: Tensor, members: Tensor, size: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.algorithms.semantics import class_means, semantics
-from sdsl.algorithms.shares import assign_by_shares
+from sdsl.algorithms.shares import assign_by_shares, counted
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.fields import choice, number, setting
@@ -47,8 +47,8 @@ class Robust(Labeler):
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         f = learner.features(gold.X)
         self.label_semantics = semantics(self.ils, gold, f, learner.classes, self.energy)
-        members = F.one_hot(gold.y, learner.classes) * gold.mask[:, :, None]
-        self.last_shares = members.sum(1).double() / gold.count.clamp(min=1)[:, None]  # [S, C]
+        size = counted(gold.y, learner.classes, gold.mask)
+        self.last_shares = size / size.sum(1, keepdim=True)  # [S, C]
 
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:

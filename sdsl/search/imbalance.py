@@ -24,7 +24,10 @@ METHODS = {
     "st": "method=st",
     "ours, equal shares": "method=ours labeler.shares=equal lookback.shares=equal",
     "ours": "method=ours",
+    "ours_modes": "method=ours_modes",
     "tracker": "method=tracker",
+    "record": "method=record",
+    "scargc": "method=scargc",
 }
 STILL, MILD, DRIFT = "still", "mild", "drift"
 WANDER = {STILL: 0.0, MILD: 1.5, DRIFT: 5.0}  # how far each class goes, in standard deviations

@@ -8,7 +8,7 @@ from support import component
 from sdsl.core.contract import Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.labelers.modes import Modes, modes, moved
+from sdsl.labelers.modes import LEAST, Modes, modes, moved, supported
 
 SEEDS, C = (3, 4), 2
 FIT = {"steps": 5, "batch": 0, "lr": 0.3, "consistency": 0.0}  # nothing random
@@ -32,7 +32,7 @@ def step(angle=0.4, seeds=SEEDS) -> Step:
 
 
 def labeler(**settings) -> Modes:
-    return component("labeler", "modes", fit=FIT, trust=WHOLE, **settings)
+    return component("labeler", "modes", fit=FIT, trust=WHOLE, **{"shares": "equal"} | settings)
 
 
 def slow_lloyd(z, U, may, rounds):
@@ -78,16 +78,19 @@ def test_crossed_modes_are_followed_where_one_prototype_a_class_is_lost():
     """The square turns by a right angle in 12 steps: the classes end in each other's places."""
     draws, angles = Draws(SEEDS, "stream"), np.linspace(0, np.pi / 2, 13)
     right = {}
-    for k in (1, 2):
+    for k, shares in ((1, "equal"), (2, "equal"), (2, "estimated")):
         kept, learner = crossed(40, 0, draws), Learner((2, 20, 20, C), SEEDS)
+        following = labeler(modes=k, shares=shares)
+        following.start(kept, learner, draws)
         for t, angle in enumerate(angles[1:], 2):
             new = crossed(80, angle, draws)
             now = Step(t, kept, kept, new.X, [], Draws(SEEDS, f"batches {t}"))
-            y = labeler(modes=k).label(now, learner).y
+            y = following.label(now, learner).y
             kept = Rows.full(new.X[:, :40], y[:, :40])
-        right[k] = (y == new.y).float().mean(1)
-    assert (right[2] > 0.95).all()
-    assert (right[1] < 0.8).all()
+        right[k, shares] = (y == new.y).float().mean(1)
+    assert (right[2, "equal"] > 0.95).all()
+    assert (right[2, "estimated"] > 0.95).all()
+    assert (right[1, "equal"] < 0.8).all()
 
 
 def test_a_class_without_rows_is_given_to_nobody():
@@ -119,3 +122,54 @@ def test_the_first_step_starts_from_gold():
     first = Step(1, now.gold, Rows.empty_like(now.X), now.X, [], now.draws)
     y = labeler().label(first, Learner((2, 6, 5, C), SEEDS)).y
     assert ((y == now.truth).float().mean(1) > 0.95).all()
+
+
+def unequal(sizes, draws: Draws, shift=0.0) -> Rows:
+    """Two round classes, three standard deviations apart."""
+    y = torch.arange(C).repeat_interleave(torch.tensor(sizes)).expand(len(draws.generators), -1)
+    return Rows.full(
+        draws.normal(sum(sizes), 2) + 3 * y[:, :, None] * torch.tensor([1.0, 0]) + shift, y
+    )
+
+
+def test_a_rare_class_does_not_take_a_part_of_the_large_one():
+    draws = Draws(SEEDS, "unequal")
+    gold, kept, new = (unequal(n, draws) for n in ((190, 10), (95, 5), (380, 20)))
+    right = {}
+    for shares in ("equal", "estimated"):
+        learner, one = Learner((2, 20, 20, C), SEEDS), labeler(shares=shares)
+        one.start(gold, learner, draws)
+        assert one.last_shares.tolist() == [[0.95, 0.05]] * 2
+        y = one.label(Step(2, gold, kept, new.X, [], Draws(SEEDS, "batches")), learner).y
+        right[shares] = (y == new.y).float().mean(1)
+    assert (right["equal"] < 0.9).all()
+    assert (right["estimated"] > 0.95).all()
+    assert (one.last_shares[:, 1] < 0.1).all()  # and the next step knows it
+
+
+def test_a_mode_of_few_rows_is_none():
+    rows = unequal((40, 2 * LEAST - 1), Draws(SEEDS, "few"))
+    z = rows.X
+    U, _ = modes(z, rows, C, 2)
+    found, size = supported(z, rows, U, C)
+    assert torch.equal(found[:, :2], U[:, :2])  # the large class keeps both
+    assert (size[:, 0] >= LEAST).all() and (size.sum(2) == torch.tensor([40, 9])).all()
+    torch.testing.assert_close(found[:, 2], z[:, 40:].mean(1))
+    assert size[:, 1].tolist() == [[9, 0]] * 2
+
+
+def test_with_shares_too_a_class_without_rows_is_given_to_nobody_and_replicas_do_not_mix():
+    now = step()
+    kept = Rows.full(now.lookback.X, torch.ones_like(now.lookback.y))
+    only, learner = Step(2, now.gold, kept, now.X, [], now.draws), Learner((2, 6, 5, C), SEEDS)
+    one = labeler(shares="estimated")
+    one.start(now.gold, learner, now.draws)
+    assert (one.label(only, learner).y == 1).all()
+    both = labelled(SEEDS)
+    assert torch.equal(both[1:], labelled(SEEDS[1:]))
+
+
+def labelled(seeds) -> torch.Tensor:
+    now, learner, one = step(seeds=seeds), Learner((2, 6, 5, C), seeds), labeler(shares="estimated")
+    one.start(now.gold, learner, now.draws)
+    return one.label(now, learner).y
