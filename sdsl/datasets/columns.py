@@ -23,6 +23,8 @@ from sdsl.errors import UserError
 
 # Parts of a time that come again. Year, month and day only go on, away from anything gold has.
 RECURRING = ("_weekday", "_hour", "_minute")
+# What gold has to span for a part to have come round: a working week, a day.
+SPAN = {"_weekday": pd.Timedelta(days=4), "_hour": pd.Timedelta(hours=23)}
 MOST_CATEGORIES = 100  # of one column; more are names or numbers of things, not categories
 
 
@@ -136,6 +138,8 @@ class Plan:
             )
             if not left:
                 how = "constant in gold, left out"
+                if column.kind == "time":
+                    how = "a time of which gold spans too little, left out"
             elif column.missing:
                 filled = column.fill or "the median"
                 how += f"; {column.missing} missing in gold, filled with {filled}"
@@ -185,8 +189,25 @@ def prepare(
     if not varying.any():
         raise UserError("Every column of gold is constant: there is nothing to learn from.")
     chosen = VarianceThreshold().fit(X.astype(np.float64)).get_support() & varying
-    plan.features = [name for name, keep in zip(features, chosen, strict=True) if keep]
+    short = {part for c in columns for part in _short(c, _cells(gold, c.name))}
+    found = [name for name, keep in zip(features, chosen, strict=True) if keep]
+    plan.features = [name for name in found if name not in short]
+    if not plan.features:
+        raise UserError(
+            f"Gold spans too little time for its only columns ({', '.join(found)}) to say anything "
+            "about later rows: give more columns, or gold of some days."
+        )
     return plan
+
+
+def _short(column: Column, cells: pd.Series) -> list[str]:
+    """Parts of a time that gold has not seen come round: they only move away from it."""
+    if column.kind != "time":
+        return []
+    times = _times(column.name, cells, column.time_format)
+    span = times.max() - times.min()
+    ends = tuple(end for end, needed in SPAN.items() if span < needed)
+    return [part for part in column.parts() if part.endswith(ends)]
 
 
 def _learn(name: str, cells: pd.Series, prefix: str) -> Column:

@@ -186,8 +186,9 @@ class Deployment:
             except OSError as error:  # it went away meanwhile
                 raise UserError(f"{found.name}: {error.strerror}.") from None
             except UserError as error:
-                reason = str(error).removeprefix(f"{found.path}: ")
-                raise UserError(f"{found.name}: {reason}") from None
+                reason = str(error).removeprefix(str(found.path)).removeprefix(": ")
+                gap = "" if reason.startswith(",") else ": "  # ", line 3: ..."
+                raise UserError(f"{found.name}{gap}{reason}") from None
             given = given_labels(frame, self.plan.label)
             self.opened[found.name] = Opened(frame, X, given, version)
         return self.opened[found.name].frame

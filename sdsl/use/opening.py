@@ -10,9 +10,12 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from sdsl.config.registry import own_modules
+from sdsl.config.suggest import suggest
 from sdsl.core import state
 from sdsl.datasets.columns import Plan, prepare
 from sdsl.datasets.files import user_path
+from sdsl.datasets.frames import read
+from sdsl.datasets.inputs import find
 from sdsl.errors import UserError
 from sdsl.use.deployment import HIDDEN, STATE, Book, Deployment, book_from_plain
 from sdsl.use.following import Following
@@ -52,6 +55,22 @@ def _must_stay(settings: LabelSettings, config: Mapping[str, Any]) -> dict[str, 
     return chosen | {name: getattr(settings, name) for name in own}
 
 
+def _foreign(settings: LabelSettings, found: Gold) -> list[str]:
+    """Columns to leave out that gold does not have, but a file that came later has."""
+    foreign = [name for name in settings.drop if name not in found.rows.columns]
+    unseen = set(foreign)
+    for file in find(settings.files) if unseen else ():
+        try:
+            unseen -= set(read(file.path, settings.label).columns.columns)
+        except UserError:  # it will be set aside
+            continue
+    if unseen:
+        names = [name for name in found.rows.columns if name != settings.label]
+        name = min(unseen)
+        raise UserError(f"There is no column '{name}' to drop. {suggest(name, names)}")
+    return foreign
+
+
 def _first(
     out: Path,
     settings: LabelSettings,
@@ -60,7 +79,10 @@ def _first(
     config: Mapping[str, Any],
     found: Gold,
 ) -> Deployment:
-    plan = prepare(found.rows, settings.label, settings.drop, settings.use)
+    foreign = _foreign(settings, found)
+    drop = [name for name in settings.drop if name not in foreign]
+    plan = prepare(found.rows, settings.label, drop, settings.use)
+    plan.ignored += foreign
     classes = ordered(found.labels)
     codes = np.array([classes.index(name) for name in found.labels])
     model = Following(config, plan.transform(found.rows), codes, classes, settings.seed)
@@ -88,6 +110,14 @@ def _again(
     except (KeyError, TypeError) as error:
         raise UserError(f"{file}: not the state of a deployment ({error}).") from None
     wanted = _must_stay(settings, config)
+    was, is_now = book.settings["drop"], settings.drop
+    if was != is_now:
+        # What gold does not have, the model does not have either: it may be left out at any time.
+        foreign = _foreign(settings, found)
+        if [n for n in is_now if n not in foreign] == [n for n in was if n in found.rows.columns]:
+            plan.ignored = [n for n in plan.ignored if n in found.rows.columns] + foreign
+            book.settings["drop"] = is_now
+            book.aside.clear()  # to be tried again
     for name, value in wanted.items():
         if book.settings.get(name) != value:
             was = book.settings.get(name)

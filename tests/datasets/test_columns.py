@@ -139,3 +139,25 @@ def test_a_column_without_any_value_is_left_out():
     frame = pd.DataFrame({"x": [1.0, 2.0], "gone": [np.nan, np.nan], "y": [0, 1]})
     plan = prepare(frame, "y")
     assert plan.features == ["x"] and plan.transform(frame.assign(gone=5)).tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("hours", "left"),
+    [
+        (12, ["when_minute"]),
+        (50, ["when_hour", "when_minute"]),
+        (120, ["when_hour", "when_minute"]),
+    ],
+)
+def test_a_part_of_a_time_that_gold_has_not_seen_come_round_is_left_out(hours, left):
+    """Else a gold of one day would make every later weekday a drift of its own."""
+    times = pd.date_range("2024-01-01", periods=10 * hours, freq="6min")
+    frame = pd.DataFrame({"when": times, "x": range(10 * hours), "y": 1})
+    plan = prepare(frame, "y")
+    if hours == 120:  # a working week
+        left = ["when_weekday", *left]
+    assert sorted(plan.features) == sorted(["x", *left])
+    day = pd.DataFrame({"when": ["2024-01-01", "2024-01-02"], "x": [1, 2], "y": [0, 1]})
+    assert "when: a time of which gold spans too little, left out" in prepare(day, "y").told()
+    with pytest.raises(UserError, match="spans too little time"):
+        prepare(day.drop(columns="x"), "y")

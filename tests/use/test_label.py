@@ -217,6 +217,27 @@ def test_files_that_cannot_be_read_are_set_aside(days, capfd):
     assert "day2b.csv" in cli.artifact(run, "set_aside.txt").read_text()
 
 
+def test_a_column_that_came_later_can_be_left_out_as_the_message_says(days, table, capfd):
+    later = table[360:420].drop(columns="kind").assign(extra=1)
+    later.to_csv("in/day6.csv", index=False)
+    assert call() == 0
+    assert "drop=[extra] leaves it out" in capfd.readouterr().out
+    before = {name: (days / "done" / name).read_bytes() for name in ("day1.csv", "day5.csv")}
+    assert call("drop=[extra]") == 0  # the same folder goes on
+    assert len(read("done/day6.csv")) == 60
+    assert before == {name: (days / "done" / name).read_bytes() for name in before}
+    assert call("drop=[extra]") == 0 and "Nothing new" in capfd.readouterr().out
+    assert call("drop=[extra,a]") == 2 and "was begun with" in capfd.readouterr().err
+    assert call("drop=[exxtra]") == 2 and "no column 'exxtra'" in capfd.readouterr().err
+    assert call("drop=[extra]", out="out=new") == 0 and len(labels("new", 6)) == 360
+
+
+def test_a_file_set_aside_is_named_once(days, capfd):
+    (days / "in" / "day0.csv").write_bytes(bytes(range(128, 256)) * 9)
+    assert call() == 0
+    assert "set aside: day0.csv, line 1: not UTF-8" in capfd.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
