@@ -1,5 +1,6 @@
 """A dataclass from config values: every name, type and range is checked before anything runs."""
 
+import copy
 import dataclasses
 import re
 from collections.abc import Mapping
@@ -13,10 +14,23 @@ from sdsl.config.suggest import suggest
 from sdsl.errors import UserError
 
 T = TypeVar("T")
+MOST = 1_000  # sections that are remembered
+
+
+_MADE: dict[tuple[type, str, str], Any] = {}  # sections of a sweep's jobs repeat each other
 
 
 def build(cls: type[T], params: Mapping[str, Any], where: str) -> T:
     """An instance of the dataclass; `where` names it in a refusal."""
+    key = cls, where, repr(params)
+    if key not in _MADE:
+        if len(_MADE) >= MOST:
+            _MADE.clear()
+        _MADE[key] = _build(cls, params, where)
+    return copy.deepcopy(_MADE[key])
+
+
+def _build(cls: type[T], params: Mapping[str, Any], where: str) -> T:
     known = [f.name for f in dataclasses.fields(cls) if f.init]  # type: ignore[arg-type]
     for key, value in params.items():
         if key not in known:

@@ -59,13 +59,19 @@ def check_and_run(config: DictConfig, screen: Quiet, tags: JobTags) -> JobReport
 
 def plain(config: DictConfig) -> dict[str, Any]:
     """The resolved config as a dict, without Hydra's own section."""
-    ours = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     try:
-        return OmegaConf.to_container(ours, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+        parts = {str(key): config[key] for key in config if key != "hydra"}
+        return {key: _resolved(part) for key, part in parts.items()}
     except MissingMandatoryValue as error:
         raise UserError(
             f"{error.full_key} has no value: set it with {error.full_key}=..."
         ) from None
+
+
+def _resolved(part: Any) -> Any:
+    if not OmegaConf.is_config(part):
+        return part
+    return OmegaConf.to_container(part, resolve=True, throw_on_missing=True)
 
 
 def run(setup: "Setup", screen: Quiet, tags: JobTags = ALONE) -> JobReport:

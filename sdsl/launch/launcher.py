@@ -16,6 +16,7 @@ from omegaconf import DictConfig, open_dict
 from sdsl import interrupt
 from sdsl.config.help import config_folders, refuse_duplicates
 from sdsl.errors import UserError
+from sdsl.launch.composer import Composer
 from sdsl.launch.job import plain
 from sdsl.launch.screen import SweepScreen, announced
 from sdsl.launch.sharing import adopted
@@ -61,8 +62,9 @@ class SweepLauncher(Launcher):
         from sdsl.tracking.ledger import Ledger
 
         sweep = f"{self.outlived}{this_process()}"
+        compose = Composer(self.hydra_context.config_loader, self.config)
         jobs = [
-            self._job(JobTags(sweep, index, waits=False), words, Steps(folder, index))
+            self._job(compose, JobTags(sweep, index, waits=False), words, Steps(folder, index))
             for index, words in enumerate(job_overrides, initial_job_idx)
         ]
         places = {job.place for job in jobs}
@@ -112,11 +114,11 @@ class SweepLauncher(Launcher):
         if result.failure:  # a process that was killed has marked nothing
             ledger.end("FAILED", job.tags.sweep, job.index, result.failure)
 
-    def _job(self, tags: JobTags, words: Sequence[str], steps: Steps) -> Job:
+    def _job(self, compose: Composer, tags: JobTags, words: Sequence[str], steps: Steps) -> Job:
         from sdsl import experiment
 
         overrides = masked(" ".join(filter_overrides(words)))
-        config = self.hydra_context.config_loader.load_sweep_config(self.config, list(words))
+        config = compose(words)
         with open_dict(config):
             config.hydra.job.id = config.hydra.job.num = tags.job
         try:
