@@ -105,8 +105,13 @@ class Off:
 Semantics = Project | Gram | Off
 
 
+def is_off(mode: str, classes: int) -> bool:
+    """The literal reading is empty for two classes."""
+    return mode == "off" or (mode == "project" and classes < 3)
+
+
 def semantics(mode: str, gold: Rows, f: Tensor, classes: int, energy: float) -> Semantics:
     """The chosen reading, fitted to gold's features f [S, g, m]."""
-    if mode == "off" or (mode == "project" and classes < 3):
+    if is_off(mode, classes):
         return Off()
     return (Gram if mode == "gram" else Project)(gold, f, classes, energy)

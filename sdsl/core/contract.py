@@ -79,6 +79,13 @@ class Labeler:
         """Whether it keeps scaled rows or parameters of its own: then the scale must not move."""
         return False
 
+    def reduces_to(self, classes: int) -> dict[str, Any]:
+        """Settings that act like others on so many classes, as those others: same bits, same log.
+
+        A run that comes to the same as a finished one is not trained again.
+        """
+        return {}
+
     def foresee(self, segments: Iterable[tuple[Tensor, Tensor]]) -> None:
         """Before `start`, and only if privileged: (X_t, true labels) of every segment to come."""
 
@@ -96,6 +103,13 @@ class Replay:
     def own_units(self) -> bool:
         """Whether it keeps scaled rows or parameters of its own: then the scale must not move."""
         return False
+
+    def reduces_to(self, classes: int) -> dict[str, Any]:
+        """Settings that act like others on so many classes, as those others: same bits, same log.
+
+        A run that comes to the same as a finished one is not trained again.
+        """
+        return {}
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         """Called once at t=0, with the learner fitted on gold."""

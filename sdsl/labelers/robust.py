@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdsl.algorithms.semantics import class_means, semantics
+from sdsl.algorithms.semantics import class_means, is_off, semantics
 from sdsl.algorithms.shares import assign_by_shares, counted
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Labeler, Pseudo, Step
@@ -43,6 +43,9 @@ class Robust(Labeler):
     center: str = choice("prototypes", "segment", "origin")  # where cosines are measured from
     shares: str = choice("estimated", "equal")  # of the classes; equal: the paper's
     share: float = number(low=0)  # segments that the last shares stand for
+
+    def reduces_to(self, classes: int) -> dict[str, str]:
+        return {"ils": "off"} if is_off(self.ils, classes) else {}
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         f = learner.features(gold.X)

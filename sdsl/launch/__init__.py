@@ -15,6 +15,7 @@ LAZY_IMPORTS = {  # module -> the modules of sdsl that it imports inside functio
         "sdsl.tracking.identity",
         "sdsl.tracking.ledger",
         "sdsl.tracking.run_summary",
+        "sdsl.tracking.twins",
     ),
     "sdsl.launch.checkpoints": ("sdsl.config.registry", "sdsl.core.checkpoint"),
     "sdsl.launch.launcher": ("sdsl.experiment", "sdsl.tracking.ledger"),

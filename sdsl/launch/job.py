@@ -1,7 +1,7 @@
 """One job: a config and its seeds -> check, load, skip what the ledger holds, run, log."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,6 +152,9 @@ def record(
     # The folder comes first: one that cannot be written is known before training.
     claimed = ledger.recording(group, keys, tags, share=not setup.force)
     with _scratch() as scratch, claimed as runs:
+        if not setup.force:
+            entries |= repeated(ledger, setup, stream.table, group, runs, Path(scratch), screen)
+            runs = {seed: run_id for seed, run_id in runs.items() if seed not in entries}
         if not runs:
             return entries
         if list(runs) != list(stream.seeds):
@@ -187,6 +190,30 @@ def record(
                 entries[seed] = Entry(seed, runs[seed], results.metrics)
     if kept.checkpoint:
         kept.checkpoint.remove()
+    return entries
+
+
+def repeated(
+    ledger: "Ledger",
+    setup: "Setup",
+    table: "Table",
+    group: Group,
+    runs: Mapping[int, str],
+    scratch: Path,
+    screen: Quiet,
+) -> dict[int, Entry]:
+    """Seeds of which another config has the result: known to be equal, so not trained again."""
+    from sdsl.tracking import twins
+
+    entries: dict[int, Entry] = {}
+    for seed, run_id in runs.items():
+        if (twin := twins.find(ledger, group, seed)) is None:
+            continue
+        words = f"{group.name} · seed {seed}", origin(table)
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            into = config_of(setup, [seed]), table.classes, words, Path(folder)
+            entries[seed] = twins.copy(ledger, twin, run_id, seed, *into)
+        screen.line(f"seed {seed}: comes to the same as {twin.data.tags['variant']}, taken over")
     return entries
 
 

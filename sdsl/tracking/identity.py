@@ -40,12 +40,22 @@ def describe(setup: Setup, table: Table) -> Group:
         stream_sha256=stream_sha256,
         code_sha256=code,
         group_key=group_key(setup, stream_sha256, code),
+        result_key=result_key(setup, len(table.classes), stream_sha256, code),
     )
 
 
 def group_key(setup: Setup, stream_sha256: str, code: str | None = None) -> str:
     """The same for every seed of one config on one stream under one version of the code."""
     return _sha256(settings(flatten(setup.config)), stream_sha256, code or code_sha256(setup))
+
+
+def result_key(setup: Setup, classes: int, stream_sha256: str, code: str) -> str:
+    """The same for groups that come to the same: a method's name and what is idle have no say."""
+    kept = settings(flatten(setup.config))
+    kept.pop("method.name", None)
+    for group, part in (("labeler", setup.method.labeler), ("replay", setup.method.replay)):
+        kept |= {f"{group}.{name}": value for name, value in part.reduces_to(classes).items()}
+    return _sha256("result", kept, stream_sha256, code)
 
 
 def run_key(group: str, seed: int) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mlflow.entities import Param, Run, RunTag
+from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
 from sdsl.config.naming import as_logged
@@ -45,7 +45,7 @@ class Ledger:
             entry = groups.entry(run)
             if entry.seed in entries:
                 continue
-            if self._is_whole(run):
+            if self.is_whole(run):
                 entries[entry.seed] = entry
             else:
                 self.claims.broken.add(run.info.run_id)
@@ -56,7 +56,7 @@ class Ledger:
         held = self.claims.holders(group, keys.values(), job)
         return {seed: held[key] for seed, key in keys.items() if key in held}
 
-    def _is_whole(self, run: Run) -> bool:
+    def is_whole(self, run: Run) -> bool:
         """Whether R and the config are there and have the SHA-256 that the run's tags say."""
         with tempfile.TemporaryDirectory() as folder:
             try:
@@ -158,12 +158,18 @@ class Ledger:
         numbers = [points.at_start(name, value) for name, value in results.metrics.items()]
         for name, curve in results.curves.items():
             numbers += points.points(name, curve.values, curve.first_step, curve.most)
+        self.write(run_id, numbers, config, folder)
+        return True
+
+    def write(
+        self, run_id: str, numbers: list[Metric], config: Mapping[str, Any], folder: Path
+    ) -> None:
+        """Numbers, params, files and their SHA-256; then FINISHED."""
         points.log(self.client, run_id, numbers, params(config))
         self.client.log_artifacts(run_id, str(folder))
         written = artifacts.digests(artifacts.written(folder))
         self.client.log_batch(run_id, tags=[RunTag(*pair) for pair in written.items()])
         self.client.set_terminated(run_id, "FINISHED")
-        return True
 
     def end(self, status: str, sweep: str, job: int | None = None, why: str = "") -> None:
         """Ends what still says RUNNING of a sweep, or of one of its jobs: its process is gone."""

@@ -34,6 +34,7 @@ class Group:
     stream_sha256: str
     code_sha256: str
     group_key: str
+    result_key: str = ""  # the same for groups that come to the same numbers; '': not known
 
     @property
     def names(self) -> Names:
