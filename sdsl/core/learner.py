@@ -5,6 +5,7 @@ L = sum_k w_k mean CE(set k) + w(k) mean ||softmax h(x + e) - softmax h'(x + e')
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import repeat
 
 import torch
 import torch.nn.functional as F
@@ -14,10 +15,10 @@ from sdsl.core.finite import scored
 from sdsl.core.network import (
     Theta,
     backward,
-    consistency_slope,
     cross_entropy,
     cross_entropy_slope,
     forward,
+    mean_teacher_slope,
     through_relu,
     trace,
 )
@@ -104,9 +105,11 @@ class Learner:
         if not (how.batch or how.consistency) and how.optimizer == "sgd":
             return self._fit_whole(how, batches.X, batches.y, batches.w)
         optimizer = how.optimize(self.theta)
+        noisy = how.consistency and how.noise
+        noise = draws.normals(how.steps, 2, *batches.shape) if noisy else repeat(None)
         for k, (x, y, w) in enumerate(batches):
             if how.consistency:
-                inputs, logits, slope = self._mean_teacher(x, y, w, how, k, draws)
+                inputs, logits, slope = self._mean_teacher(x, y, w, how, k, next(noise))
             else:
                 inputs, logits = trace(x, self.theta)
                 slope = cross_entropy_slope(logits, y, w)
@@ -116,18 +119,16 @@ class Learner:
         return cross_entropy(logits, y, w)
 
     def _mean_teacher(
-        self, x: Tensor, y: Tensor, w: Tensor, how: Training, k: int, draws: Draws
+        self, x: Tensor, y: Tensor, w: Tensor, how: Training, k: int, noise: Tensor | None
     ) -> tuple[list[Tensor], Tensor, Tensor]:
         """(inputs of every layer, logits, d (CE + w(k) gap) / d logits)."""
         student, teacher = x, x
-        if how.noise:
-            noise = draws.normal(2, *x.shape[1:])  # [S, 2, b, d]
+        if noise is not None:  # [S, 2, b, d]
             student, teacher = torch.add(x[:, None], noise, alpha=how.noise).unbind(1)
         inputs, logits = trace(student, self.theta)
         target = trace(teacher, self.teacher)[1].mT.softmax(1).mT
-        slope = cross_entropy_slope(logits, y, w)
-        gap = consistency_slope(logits, target)
-        return inputs, logits, slope.add_(gap, alpha=how.consistency * how.ramp_up(k))
+        weight = how.consistency * how.ramp_up(k)
+        return inputs, logits, mean_teacher_slope(logits, y, w, target, weight)
 
     def _fit_whole(self, how: Training, x: Tensor, y: Tensor, w: Tensor) -> Tensor:
         """Full-batch SGD: small networks (RECORD's) at less than half the cost.

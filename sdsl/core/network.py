@@ -46,7 +46,7 @@ def trace(x: Tensor, theta: Theta) -> tuple[list[Tensor], Tensor]:
 
 
 def backward(
-    inputs: list[Tensor], slope: Tensor, theta: Theta, features: Tensor | float = 0.0
+    inputs: list[Tensor], slope: Tensor, theta: Theta, features: Tensor | None = None
 ) -> list[Tensor]:
     """d loss / d theta from d loss / d logits [S, b, C] (and d loss / d features [S, b, m])."""
     slopes = output_slopes(inputs, slope, theta, features)
@@ -54,21 +54,22 @@ def backward(
 
 
 def output_slopes(
-    inputs: list[Tensor], slope: Tensor, theta: Theta, features: Tensor | float = 0.0
+    inputs: list[Tensor], slope: Tensor, theta: Theta, features: Tensor | None = None
 ) -> list[Tensor]:
     """d loss / d every layer's output before its ReLU; the last is `slope`."""
     slopes = [slope]
     for i in reversed(range(1, len(theta))):
         slope = torch.bmm(slope, theta[i][:, :-1].mT)
-        slope = slope + features if i == len(theta) - 1 else slope
+        if features is not None and i == len(theta) - 1:
+            slope = slope.add_(features)
         slope = through_relu(slope, inputs[i])
         slopes.append(slope)
     return slopes[::-1]
 
 
 def through_relu(slope: Tensor, output: Tensor) -> Tensor:
-    """d loss / d the input of a ReLU from d loss / d its output."""
-    return torch.ops.aten.threshold_backward(slope, output, 0)
+    """d loss / d the input of a ReLU from d loss / d its output, which it takes the place of."""
+    return torch.ops.aten.threshold_backward.grad_input(slope, output, 0, grad_input=slope)
 
 
 def layer_gradient(h: Tensor, slope: Tensor) -> Tensor:
@@ -96,8 +97,12 @@ def cross_entropy_slope(logits: Tensor, y: Tensor, w: Tensor) -> Tensor:
     return (logits.mT.softmax(1) * w).scatter_add_(1, y[:, None], -w).mT
 
 
-def consistency_slope(logits: Tensor, target: Tensor) -> Tensor:
-    """d mean (softmax - target)^2 / d logits: [S, b, C]."""
-    p = logits.mT.softmax(1)
-    up = (p - target.mT) * (2 / p[0].numel())
-    return (p * (up - (up * p).sum(1, keepdim=True))).mT
+def mean_teacher_slope(
+    logits: Tensor, y: Tensor, w: Tensor, target: Tensor, weight: float
+) -> Tensor:
+    """d (cross_entropy + weight * mean (softmax - target)^2) / d logits: [S, b, C]."""
+    w, p = w[:, None], logits.mT.softmax(1)
+    slope = (p * w).scatter_add_(1, y[:, None], -w)
+    up = (p - target.mT).mul_(2 / p[0].numel())
+    gap = p * up.sub_((up * p).sum(1, keepdim=True))
+    return slope.add_(gap, alpha=weight).mT

@@ -4,12 +4,15 @@ A tensor of S replicas leads with S. Nothing ever reduces across S, so a seed's 
 on which others run beside it.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
+
+AT_ONCE = 2**14  # normal numbers a replica, so that they stay in cache
 
 
 def derive(seed: int, name: str) -> int:
@@ -29,6 +32,16 @@ class Draws:
 
     def normal(self, *shape: int) -> Tensor:
         return torch.stack([torch.randn(shape, generator=g) for g in self.generators])
+
+    def normals(self, steps: int, *shape: int) -> Iterator[Tensor]:
+        """What `normal` gives at each of these steps, drawn for several at once where it can be.
+
+        torch draws normal numbers by sixteens: only a multiple of it leaves nothing over.
+        """
+        n = math.prod(shape)
+        most = max(1, AT_ONCE // max(1, n)) if n % 16 == 0 else 1
+        for start in range(0, steps, most):
+            yield from self.normal(min(most, steps - start), *shape).unbind(1)
 
     def permutation(self, n: int) -> Tensor:
         return torch.stack([torch.randperm(n, generator=g) for g in self.generators])
@@ -140,6 +153,11 @@ class Batches:
                 ],
                 1,
             )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, features) of a step's batch."""
+        return self.w.shape[1], self.X.shape[2]
 
     def __iter__(self) -> Iterator[Batch]:
         if not self.batch:

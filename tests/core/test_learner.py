@@ -11,11 +11,11 @@ from support import training
 from sdsl.core.learner import Learner
 from sdsl.core.network import (
     backward,
-    consistency_slope,
     cross_entropy,
     cross_entropy_slope,
     forward,
     gradients,
+    mean_teacher_slope,
     trace,
 )
 from sdsl.core.replica import Draws, Rows
@@ -93,12 +93,15 @@ def test_gradient_through_the_features(learner, batch):
     torch.testing.assert_close(grads, list(expected))
 
 
-def test_slope_of_the_consistency_term_is_autograds():
+def test_slope_of_the_mean_teacher_loss_is_autograds():
     logits = torch.randn(S, N, 3, generator=torch.Generator().manual_seed(2)).requires_grad_()
     target = torch.rand(S, N, 3, generator=torch.Generator().manual_seed(3)).softmax(2)
+    y, w = torch.arange(N).expand(S, N) % 3, torch.rand(S, N)
     gap = (logits.softmax(2) - target).square().mean((1, 2))
-    expected = torch.autograd.grad(gap.sum(), logits)[0]
-    torch.testing.assert_close(consistency_slope(logits.detach(), target), expected)
+    loss = cross_entropy(logits, y, w) + 0.7 * gap
+    expected = torch.autograd.grad(loss.sum(), logits)[0]
+    found = mean_teacher_slope(logits.detach(), y, w, target, 0.7)
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("decay", [False, True], ids=["constant", "falling"])

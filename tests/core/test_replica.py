@@ -26,6 +26,16 @@ def test_a_seed_draws_the_same_beside_any_others(kind):
         assert torch.equal(getattr(alone, kind)(7)[0], getattr(fused, kind)(7)[1])
 
 
+@pytest.mark.parametrize("shape", [(2, 8, 1), (2, 48, 57), (2, 5, 3), (1, 1, 1), (2, 0, 3)])
+def test_normal_numbers_drawn_at_once_are_those_of_single_steps(shape):
+    one, many = Draws([2, 5], "x"), Draws([2, 5], "x")
+    steps = 40  # more than fit into one draw of the larger shape
+    found = list(many.normals(steps, *shape))
+    assert len(found) == steps
+    assert all(torch.equal(noise, one.normal(*shape)) for noise in found)
+    assert torch.equal(one.uniform(3), many.uniform(3))  # and the generators stand where they were
+
+
 def test_take_is_indexing_a_replica_at_a_time():
     X, index = torch.randn(3, 5, 2), torch.randint(0, 5, (3, 4))
     assert torch.equal(take(X, index), torch.stack([X[s, index[s]] for s in range(3)]))
