@@ -16,7 +16,7 @@ from sdsl.errors import UserError
 from sdsl.output import guarded
 from sdsl.progress import Parts
 
-PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start", "flops"]
+PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start", "jobs", "flops"]
 ALSO = ["method", "context", "use"]  # measured when asked for by name; not in the joint table
 TABLE = "table.md"  # all parts in one; the committed one is in outputs/paper/bench/README.md
 

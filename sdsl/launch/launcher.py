@@ -64,7 +64,7 @@ class SweepLauncher(Launcher):
         sweep = f"{self.outlived}{this_process()}"
         compose = Composer(self.hydra_context.config_loader, self.config)
         jobs = [
-            self._job(compose, JobTags(sweep, index, waits=False), words, Steps(folder, index))
+            self.prepare(compose, JobTags(sweep, index, waits=False), words, Steps(folder, index))
             for index, words in enumerate(job_overrides, initial_job_idx)
         ]
         places = {job.place for job in jobs}
@@ -114,7 +114,8 @@ class SweepLauncher(Launcher):
         if result.failure:  # a process that was killed has marked nothing
             ledger.end("FAILED", job.tags.sweep, job.index, result.failure)
 
-    def _job(self, compose: Composer, tags: JobTags, words: Sequence[str], steps: Steps) -> Job:
+    def prepare(self, compose: Composer, tags: JobTags, words: Sequence[str], steps: Steps) -> Job:
+        """A job composed and checked; what is wrong with its words is said here."""
         from sdsl import experiment
 
         overrides = masked(" ".join(filter_overrides(words)))

@@ -6,11 +6,13 @@ import pytest
 import support
 
 from sdsl.bench import __main__ as bench
-from sdsl.bench import data, fuse, growth, loop, peers, shares, store, timing, use
+from sdsl.bench import data, fuse, growth, jobs, loop, peers, shares, store, timing, use
 from sdsl.bench import rows as results
 
 
-@pytest.mark.parametrize("part", [fuse, loop, growth, store], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "part", [fuse, loop, growth, store, jobs], ids=lambda module: module.__name__
+)
 def test_a_part_measures(part, tmp_path):
     rows = part.measure(True, tmp_path)
     assert rows
