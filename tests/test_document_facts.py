@@ -176,6 +176,17 @@ def test_the_table_of_the_search():
     assert table.strip() in named("outputs/paper/SETTINGS.md").text
 
 
+def test_the_trackers_ablation_and_the_streams_set_apart():
+    family, text = FAMILIES["tracker"], named("outputs/paper/SETTINGS.md").text
+    assert markdown(PAPER / "ablation.csv", family).strip() in text
+    held = pd.read_csv(PAPER / "held_out.csv")
+    assert list(held.stream) == list(family.held_out)
+    means = f"mean Acc_t {shown(held.acc_t.mean())}, Acc_T {shown(held.acc_T.mean())}"
+    assert means in " ".join(text.split())
+    below = [f"{row.stream} ({shown(row.acc_t)})" for row in held[held.acc_t < 0.8].itertuples()]
+    assert f"Below .8: {', '.join(below)}." in " ".join(text.split())
+
+
 def test_the_table_of_registration():
     runs = pd.read_csv(PAPER / "registration.csv")
     assert runs.seed.min() >= 10
