@@ -3,6 +3,9 @@
 Between the store's commit of a new run and our note of its id, an interrupt would leave a run that
 nobody marks as KILLED. The first signal ends the command; more of them, while it puts things in
 order, change nothing, unless that takes longer than GRACE.
+
+Python drops an exception that is raised while it collects garbage (in a weakref's callback, in
+__del__), a KeyboardInterrupt, too. Such a one is raised again a moment later.
 """
 
 import os
@@ -17,6 +20,7 @@ from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 3.0  # seconds after the first signal; from then on a signal ends the process at once
+AGAIN = 0.05  # seconds until a stop that was dropped is tried again
 _depth = 0
 _waiting: int | None = None
 _stopped: float | None = None  # when the first signal struck
@@ -32,6 +36,7 @@ def install() -> None:
     _stopped = None
     for number in SIGNALS:
         signal.signal(number, _handle)
+    sys.unraisablehook = _dropped
 
 
 def ignore() -> None:
@@ -97,3 +102,16 @@ def _strike(number: int) -> None:
     global _stopped
     _stopped = time.monotonic()
     raise KeyboardInterrupt(number)
+
+
+def _dropped(lost: "sys.UnraisableHookArgs") -> None:
+    """What Python does with an exception that has nowhere to go; a stop comes back."""
+    global _stopped
+    stop = lost.exc_value
+    if not (isinstance(stop, KeyboardInterrupt) and stop.args):
+        sys.__unraisablehook__(lost)
+        return
+    _stopped = None
+    again = threading.Timer(AGAIN, os.kill, (os.getpid(), stop.args[0]))
+    again.daemon = True
+    again.start()

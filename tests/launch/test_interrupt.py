@@ -4,6 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
+import weakref
 
 import pytest
 
@@ -11,8 +14,9 @@ from sdsl import interrupt
 
 
 @pytest.fixture(autouse=True)
-def handlers():
+def handlers(monkeypatch):
     before = [(number, signal.getsignal(number)) for number in interrupt.SIGNALS]
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     interrupt.install()
     yield
     for number, handler in before:
@@ -41,6 +45,27 @@ def test_only_the_first_signal_strikes():
         os.kill(os.getpid(), number)  # while the command puts things in order
         with interrupt.shielded():
             os.kill(os.getpid(), number)
+
+
+class Collected:
+    """Something to be collected as garbage."""
+
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("where", ["callback", "__del__"])
+def test_a_signal_while_garbage_is_collected_is_not_dropped(where):
+    if where == "callback":
+        thing = threading.Event()
+        ref = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+        assert ref() is thing
+    else:
+        thing = Collected()
+    with pytest.raises(KeyboardInterrupt) as stop:
+        del thing  # the interrupt is raised in there, and Python goes on
+        time.sleep(10)
+    assert stop.value.args == (signal.SIGINT,)
 
 
 def test_who_cannot_wait_gets_out():
