@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.algorithms.clustering import distance
+from sdsl.core.contract import Step
 
 RIDGE = 1e-6  # of the mean variance: two prototypes may coincide
 ROUNDS = 5  # of shares and scale, the prototypes standing still
@@ -65,6 +66,11 @@ def by_shares(
         score = share.log()[:, None] - distance(*scaled).square() / 2
         members = score.softmax(2)
     return score, share
+
+
+def stands_for(step: Step) -> Tensor:
+    """Rows of a segment [S], so that the last shares outweigh a segment of one row."""
+    return step.lookback.count.clamp(min=step.X.shape[1])
 
 
 def counted(y: Tensor, classes: int, mask: Tensor) -> Tensor:

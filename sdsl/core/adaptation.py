@@ -76,7 +76,8 @@ class Adaptation:
             pseudo = labeler.label(step, self.learner)
         with self.clock("train"), self.watched("replay"):
             replayed = replay.replay(step, pseudo, self.learner) or {}
-            self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
+            kept = pseudo.rows, self.learner, self.draws, self.lookback
+            self.lookback = self.method.lookback.keep(*kept)
         held = numbers_held((pseudo.log, replayed), self.lookback, self.learner)
         return pseudo, pseudo.log | replayed | held
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sdsl.algorithms.clustering import distance, lloyd
 from sdsl.algorithms.semantics import class_means
-from sdsl.algorithms.shares import by_shares, counted, with_network
+from sdsl.algorithms.shares import by_shares, counted, stands_for, with_network
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.fields import choice, number, setting
@@ -58,7 +58,7 @@ class Modes(Labeler):
         else:
             U, size = supported(known_z, known, U, C)
             part = self.last_shares[:, :, None] * size / size.sum(2, keepdim=True).clamp(min=1)
-            before = self.share * z.shape[1] * part
+            before = self.share * stands_for(step)[:, None, None] * part
             score, share = followed(z, U, before.flatten(1), (size == 0).flatten(1), self.rounds)
             self.last_shares = share.unflatten(1, (C, k)).sum(2)
             own = score.unflatten(2, (C, k)).logsumexp(3)

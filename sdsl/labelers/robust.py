@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.algorithms.semantics import class_means, is_off, semantics
-from sdsl.algorithms.shares import assign_by_shares, counted
+from sdsl.algorithms.shares import assign_by_shares, counted, stands_for
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.fields import choice, number, setting
@@ -56,7 +56,7 @@ class Robust(Labeler):
     @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
         kept = self.trust(step, learner.classes)
-        before = self.share * step.X.shape[1] * self.last_shares
+        before = self.share * stands_for(step)[:, None] * self.last_shares
         # What gold loses the lookback gains: the supervised terms weigh the same at every step.
         weights: list[float | Tensor]
         weights = [self.gold * kept, self.lookback + self.gold * (1 - kept)]

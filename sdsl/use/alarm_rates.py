@@ -14,7 +14,7 @@ from sdsl.errors import UserError
 from sdsl.use.following import Following
 from sdsl.use.method_config import method_config
 
-METHODS = ("st", "scargc")  # of the table; any other on the command line
+METHODS = ("st", "ours", "tracker", "scargc")  # of the table; any other on the command line
 CALM = range(20, 40)  # seeds; thresholds were set while looking at streams 0 to 19
 BUILT = range(5)  # seeds of each kind of stream that is built to raise an alarm
 SIZE, STEPS, D, SPREAD = 150, 6, 4, 0.5
