@@ -126,3 +126,45 @@ def test_more_classes_than_rows_to_keep_are_kept_in_equal_parts():
     kept = Lookback(20, "stratified", "kept").keep(given, learner, Draws(SEEDS, "keep"))
     assert kept.count.tolist() == [20, 20]
     assert all(len(kept.replica(s)[1].unique()) == len(given.y[s].unique()) for s in (0, 1))
+
+
+def test_a_class_that_the_segment_does_not_show_stays(learner):
+    """LEAST of its rows; of the others all are new."""
+    y = (torch.arange(60) % 2).expand(2, 60)
+    before = Rows.full(torch.full((2, 30, 2), 7.0), (torch.arange(30) % 3).expand(2, 30))
+    new = Rows.full(torch.randn(2, 60, 2), y)
+    keep = Lookback(20, "stratified", "kept").keep
+    kept = keep(new, learner, Draws(SEEDS, "keep"), before)
+    for s in (0, 1):
+        X, labels = kept.replica(s)
+        assert len(labels) == 20 and np.bincount(labels)[2] == 5
+        assert ((X == 7).all(1) == (labels == 2)).all()
+    again = keep(new, learner, Draws(SEEDS, "keep"), kept)
+    assert all(int((again.y[s] == 2).sum()) == 5 for s in (0, 1))  # for as long as it is away
+    alone = Lookback(20, "stratified", "equal").keep(new, learner, Draws(SEEDS, "keep"), before)
+    assert not (alone.y == 2).any()
+
+
+def test_a_segment_of_one_row_adds_to_what_is_known(learner):
+    before = Rows(
+        torch.randn(2, 20, 2), (torch.arange(20) % 3).expand(2, 20), torch.tensor([20, 9])
+    )
+    one = Rows.full(torch.zeros(2, 1, 2), torch.ones(2, 1, dtype=torch.long))
+    kept = Lookback(20, "nearest", "kept").keep(one, learner, Draws(SEEDS, "keep"), before)
+    assert kept.count.tolist() == [20, 10]
+    for s in (0, 1):
+        X, y = kept.replica(s)
+        assert int((X == 0).all(1).sum()) == 1 and len(y.unique()) == 3
+    half = Rows.full(torch.randn(2, 12, 2), (torch.arange(12) % 3).expand(2, 12))
+    kept = Lookback(20, "nearest", "kept").keep(half, learner, Draws(SEEDS, "keep"), before)
+    assert kept.count.tolist() == [12, 12]  # enough rows of their own
+
+
+def test_where_every_class_shows_nothing_old_is_kept(learner):
+    given, before = rows(), rows()
+    one, two = (
+        Lookback(10, "nearest", "kept").keep(given, learner, Draws(SEEDS, "keep"), b)
+        for b in (None, before)
+    )
+    for s in (0, 1):
+        assert all(torch.equal(a, b) for a, b in zip(one.replica(s), two.replica(s), strict=True))

@@ -240,3 +240,25 @@ def test_copies(quick, turning):
     assert not hasattr(fresh, "classes_") and fresh.get_params() == model.get_params()
     labels = model.adapt(turning[2][0])
     assert all((one.adapt(turning[2][0]) == labels).all() for one in there)
+
+
+@pytest.mark.parametrize("method", ["ours", "ours_modes", "tracker"])
+def test_a_row_alone_or_a_class_away_does_not_end_a_model(method):
+    """With only the last rows in store, `ours` and `ours_modes` guessed from then on."""
+    rng = np.random.default_rng(0)
+
+    def segment(t, n=120):
+        y = rng.integers(0, 2, n)
+        return rng.normal(size=(n, 2)) + np.c_[4 * y + 0.3 * t, np.full(n, 0.2 * t)], y
+
+    model = StreamClassifier(method).fit(*segment(0))
+    for t in range(1, 4):
+        X, y = segment(t)
+        model.adapt(X)
+    model.adapt(X[:1])
+    model.adapt(X[1:3])
+    X, y = segment(4)
+    assert (model.adapt(X) == y).mean() > 0.85
+    model.adapt(X[y == 0])
+    X, y = segment(5)
+    assert (model.adapt(X) == y).mean() > 0.75
