@@ -76,8 +76,7 @@ class Adaptation:
             pseudo = labeler.label(step, self.learner)
         with self.clock("train"), self.watched("replay"):
             replayed = replay.replay(step, pseudo, self.learner) or {}
-            kept = pseudo.rows, self.learner, self.draws, self.lookback
-            self.lookback = self.method.lookback.keep(*kept)
+            self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
         held = numbers_held((pseudo.log, replayed), self.lookback, self.learner)
         return pseudo, pseudo.log | replayed | held
 

@@ -22,31 +22,7 @@ class Lookback:
     select: str = choice("stratified", "random", "nearest")
     shares: str = choice("equal", "kept")  # kept: those of the labelled rows, but LEAST of a class
 
-    def keep(self, rows: Rows, learner: Learner, draws: Draws, before: Rows | None = None) -> Rows:
-        """before: the rows that survived the last step. With kept shares some may survive again."""
-        new = self._chosen(rows, learner, draws)
-        if self.shares == "equal" or before is None or not min(new.X.shape[1], before.X.shape[1]):
-            return new
-        return self._joined(new, before, learner.classes)
-
-    def _joined(self, new: Rows, before: Rows, classes: int) -> Rows:
-        """LEAST old rows of a class that has no new one; all, where the new ones are but a few.
-
-        A segment of one row, or one without some class, says nothing about what it does not show.
-        """
-        place = torch.arange(before.X.shape[1]).expand_as(before.y)
-        rank = rank_in_class(place.masked_fill(~before.mask, 10**9), before.y, classes)
-        absent = ~(F.one_hot(new.y, classes).bool() & new.mask[:, :, None]).any(1)  # [S, C]
-        needed = take(absent[:, :, None], before.y)[:, :, 0] & (rank < LEAST) & before.mask
-        few = (2 * new.count < before.count)[:, None] & before.mask
-        key = torch.where(needed, -1, self.size + place).masked_fill(~(needed | few), 10**9)
-        own = torch.arange(new.X.shape[1]).expand_as(new.y).masked_fill(~new.mask, 10**9)
-        order = torch.cat([own, key], 1).argsort(dim=1, stable=True)[:, : self.size]
-        count = (new.count + (needed | few).sum(1)).clamp(max=self.size)
-        X, y = torch.cat([new.X, before.X], 1), torch.cat([new.y, before.y], 1)
-        return Rows(take(X, order), take(y, order), count)
-
-    def _chosen(self, rows: Rows, learner: Learner, draws: Draws) -> Rows:
+    def keep(self, rows: Rows, learner: Learner, draws: Draws) -> Rows:
         n = rows.X.shape[1]
         if not n:
             return rows
