@@ -16,8 +16,14 @@ from sdsl.errors import UserError
 from sdsl.output import guarded
 from sdsl.progress import Parts
 
-PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start", "jobs", "flops"]
-ALSO = ["method", "context", "use"]  # measured when asked for by name; not in the joint table
+PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start"]
+ALSO = [
+    "method",
+    "context",
+    "use",
+    "jobs",
+    "flops",
+]  # measured when asked for by name; not in the joint table
 TABLE = "table.md"  # all parts in one; the committed one is in outputs/paper/bench/README.md
 
 
