@@ -130,8 +130,9 @@ def _table(rows: Sequence[Row], columns: Sequence[Column | Accuracy]) -> Table:
     for row in rows:
         cells = []
         for column in columns:
-            marked = isinstance(column, Accuracy) and row in best[column.metric]
-            text = column.text(row) + (BEST if marked else "")
+            text = column.text(row)
+            marked = bool(text) and isinstance(column, Accuracy) and row in best[column.metric]
+            text += BEST if marked else ""
             cells.append(Text(text, style="bold" if marked else ""))
         table.add_row(*cells)
     return table

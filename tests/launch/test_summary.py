@@ -119,6 +119,16 @@ def test_all_that_share_the_best_are_marked(capsys):
     assert out.count("30.00 *") == 2 and "50.00 *" not in out  # where all are equal, none is
 
 
+def test_a_cell_that_is_left_empty_is_not_marked(capsys):
+    """Balanced accuracy is shown where classes are unequal, and it is logged everywhere."""
+    entries = [
+        [Entry(0, name, {"acc_online": 0.5, "acc_final": 0.5, "balanced_acc_online": value})]
+        for name, value in (("a", 0.4), ("b", 0.6))
+    ]
+    print_summary([report(one[0].run_id, 0, 0, entries=one) for one in entries])
+    assert " * " not in capsys.readouterr().out
+
+
 def test_the_last_lines_say_where_the_runs_are(capsys):
     print_summary([report("a", 0.2, 0.9)])
     out = capsys.readouterr().out.splitlines()
