@@ -59,7 +59,7 @@ def install(out: Path) -> None:
 
 def measure(tiny: bool, out: Path) -> list[Row]:
     T, repeats = (2, 1) if tiny else (100, 3)
-    table = drifting(T)
+    table, out = drifting(T), out.absolute()  # the folder changes below
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "stream.npz")
         steps = write(file, table)
