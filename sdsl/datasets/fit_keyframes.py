@@ -43,7 +43,7 @@ def main() -> None:
             parser.error(f"no {stem} file in {args.data}")
         content = read(path)
         table = fit(name, by_segment(parse(content), size), size)
-        write(table, content.sha256, args.out / f"{name}.json")
+        write(table, {"fitted_to_sha256": content.sha256}, args.out / f"{name}.json")
 
 
 def by_segment(rows: Parsed, size: int) -> dict[str, np.ndarray]:
@@ -153,10 +153,10 @@ def solve(blend: np.ndarray, target: np.ndarray, error: np.ndarray) -> np.ndarra
     )
 
 
-def write(table: Keyframes, sha256: str, path: Path) -> None:
+def write(table: Keyframes, origin: dict[str, str], path: Path) -> None:
     """One list of keyframes per line, so that a new fit shows as a readable diff."""
     head = {
-        "fitted_to_sha256": sha256,
+        **origin,
         "segment_size": table.segment_size,
         "segments": table.segments,
         "late": table.late,
