@@ -62,7 +62,8 @@ def _parser() -> argparse.ArgumentParser:
         "--tradeoff",
         type=Path,
         default=Path("outputs/paper/tradeoff.csv"),
-        help="the static trade-off curves, for runs of a store (default: %(default)s)",
+        help="the static trade-off curves, for runs of a store; erratum.csv is read from the same "
+        "folder (default: %(default)s)",
     )
     add("--include-short", action="store_true", help="include runs with stream.max_segments")
     add("--no-figures", action="store_true", help="leave out the figures, which take longest")
@@ -75,7 +76,12 @@ def _results(args: argparse.Namespace) -> Results:
     from sdsl.report.runs.gather import gather  # MLflow takes seconds to load
 
     results = gather(args.uri, args.experiment, args.include_short)
-    return dataclasses.replace(results, tradeoff=export.read_tradeoff(args.tradeoff))
+    beside = args.tradeoff.with_name(export.ERRATUM)
+    return dataclasses.replace(
+        results,
+        tradeoff=export.read_measured(args.tradeoff),
+        erratum=export.read_measured(beside),
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sdsl.report.aside import archive, context, lines
+from sdsl.report.aside import archive, context, erratum, lines
 from sdsl.report.aside.table import Aside
 from sdsl.report.claims import comparisons, verdicts
 from sdsl.report.output import figures, latex, page, recalls, tables
@@ -69,9 +69,9 @@ def write_tables(settings: BySetting, folder: Path) -> list[tables.Table]:
 
 
 def write_asides(results: Results, folder: Path) -> list[Aside]:
-    """The tables that are not the paper's: in context, and the archive; CSV and Markdown."""
+    """The tables that are not the paper's: in context, archive, erratum; CSV and Markdown."""
     literal = results.of(results.frame.prefix == LITERAL.id)
-    made = [*context.tables(literal), *archive.tables(literal)]
+    made = [*context.tables(literal), *archive.tables(literal), *erratum.tables(literal)]
     for table in made:
         _write(folder / f"{table.name}.csv", table.csv())
         _write(folder / f"{table.name}.md", table.markdown())

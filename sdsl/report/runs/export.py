@@ -2,7 +2,7 @@
 
 runs.csv, R.npz, R_context.npz where something was tested in context, curves.npz, notes.txt,
 configs.json.xz, from which every run can be run again, environment.txt (the packages they were made
-with), and tradeoff.csv where it was measured.
+with), and tradeoff.csv and erratum.csv where they were measured.
 """
 
 import io
@@ -20,7 +20,7 @@ from sdsl.report.runs.results import TEXT_COLUMNS, Results
 NOT_EVALUATED = np.uint16(65535)  # stands for NaN in R
 ENVIRONMENT = "environment.txt"
 CONTEXT = "R_context.npz"
-TRADEOFF = "tradeoff.csv"
+TRADEOFF, ERRATUM = "tradeoff.csv", "erratum.csv"
 INTEGER_COLUMNS = ("seed", "T", "test_rows", "started")
 
 
@@ -52,8 +52,9 @@ def write(results: Results, folder: Path) -> None:
     if results.environment:
         (folder / ENVIRONMENT).write_text(results.environment, encoding="utf-8")
     configs.write(results.configs, folder)
-    if len(results.tradeoff):
-        results.tradeoff.to_csv(folder / TRADEOFF, index=False, lineterminator="\n")
+    for name, measured in {TRADEOFF: results.tradeoff, ERRATUM: results.erratum}.items():
+        if len(measured):
+            measured.to_csv(folder / name, index=False, lineterminator="\n")
     _write_arrays(folder / "R.npz", R)
     (folder / CONTEXT).unlink(missing_ok=True)  # of an earlier export
     if R_context:
@@ -83,8 +84,8 @@ def read(folder: Path) -> Results:
     tested = frame[(frame.prefix + "|" + frame.stream).isin(list(in_context))]
     batches = {run: R for run, R in _accuracies(tested, in_context).items() if not _empty(R)}
     accuracies = _accuracies(frame, counts), _curves(frame, curves)
-    curve = read_tradeoff(folder / TRADEOFF)
-    return Results(frame, *accuracies, notes, environment, batches, configs.read(folder), curve)
+    beside = (read_measured(folder / name) for name in (TRADEOFF, ERRATUM))
+    return Results(frame, *accuracies, notes, environment, batches, configs.read(folder), *beside)
 
 
 def _empty(R: np.ndarray) -> bool:
@@ -109,11 +110,12 @@ def read_all(folders: Sequence[Path]) -> Results:
         {run: R for part in parts for run, R in part.R_context.items()},
         {key: config for part in parts for key, config in part.configs.items()},
         pd.concat([part.tradeoff for part in parts]).drop_duplicates(ignore_index=True),
+        pd.concat([part.erratum for part in parts]).drop_duplicates(ignore_index=True),
     )
 
 
-def read_tradeoff(file: Path) -> pd.DataFrame:
-    """What `python -m sdsl.report.tradeoff` wrote; empty if the file is not there."""
+def read_measured(file: Path) -> pd.DataFrame:
+    """What `python -m sdsl.report.tradeoff` or `.erratum` wrote; empty if the file is not there."""
     return pd.read_csv(file) if file.exists() else pd.DataFrame()
 
 

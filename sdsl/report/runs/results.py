@@ -38,6 +38,7 @@ class Results:
     R_context: Mapping[str, np.ndarray] = field(default_factory=dict)
     configs: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by group_key
     tradeoff: pd.DataFrame = field(default_factory=pd.DataFrame)  # tradeoff.csv, where there is one
+    erratum: pd.DataFrame = field(default_factory=pd.DataFrame)  # erratum.csv, likewise
 
     def by_setting(self) -> dict[Setting, "Results"]:
         """The runs of every setting that was run."""

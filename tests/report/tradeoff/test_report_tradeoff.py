@@ -71,7 +71,7 @@ def test_the_command_completes_its_file(tmp_path, capsys, monkeypatch):
     assert main(["twonorm", "--seeds", "1", "--prefix", "calibrated", "--out", str(file)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith("twonorm (literal, original): Acc_t 0.9")
-    table = export.read_tradeoff(file)
+    table = export.read_measured(file)
     assert len(table) == 2 * len(curve.WEIGHTS)
     assert set(table.prefix) == {"literal", "calibrated"}
     assert table.front.dtype == bool
