@@ -13,7 +13,7 @@ from documents import CONF, DOCUMENTS, README, SWEEPS, Document, named
 
 import sdsl
 from sdsl.search import imbalance
-from sdsl.search.table import markdown
+from sdsl.search.table import compared, markdown
 from sdsl.search.variants import FAMILIES
 
 PAPER = support.ROOT / "outputs" / "paper"
@@ -174,6 +174,18 @@ def test_the_number_of_claims():
 def test_the_table_of_the_search():
     table = markdown(PAPER / "search.csv", FAMILIES["ours"])
     assert table.strip() in named("outputs/paper/SETTINGS.md").text
+
+
+@pytest.mark.parametrize("method", ["gst", "sar"])
+def test_baselines_were_searched_as_ours_was_and_the_rule_was_kept(method):
+    family, file = FAMILIES[method], PAPER / f"search_{method}.csv"
+    assert markdown(file, family).strip() in named("outputs/paper/SETTINGS.md").text
+    table = compared(pd.read_csv(file), family)
+    # All streams of the search for ours, no fewer settings, and nothing that the rule would take.
+    assert list(family.streams) == list(FAMILIES["ours"].streams)
+    assert len(table) >= len(pd.read_csv(PAPER / "search.csv").variant.unique())
+    assert not table.isna().to_numpy().any()
+    assert (table.gain <= 2 * table.se).all()
 
 
 def test_the_trackers_ablation_and_the_streams_set_apart():
