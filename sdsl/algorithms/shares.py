@@ -40,11 +40,17 @@ def with_network(own: Tensor, logits: Tensor, trust: Tensor) -> Tensor:
 
 
 def by_shares(
-    f: Tensor, U: Tensor, y: Tensor, before: Tensor, rounds: int = ROUNDS, even: bool = False
+    f: Tensor,
+    U: Tensor,
+    y: Tensor,
+    before: Tensor,
+    rounds: int = ROUNDS,
+    even: bool = False,
+    barred: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(log share_c - d^2 / 2 [S, n, C], shares [S, C]) of features f [S, n, m], prototypes
     U [S, C, m]. y: as the rows stand now; before [S, C]: rows that the last shares stand for.
-    even: d has one scale in all directions.
+    even: d has one scale in all directions. barred [S, C]: prototypes that may have no row.
     """
     f, U, classes = f.double(), U.double(), U.shape[1]
     origin = U.mean(1, keepdim=True)
@@ -56,6 +62,8 @@ def by_shares(
     for _ in range(rounds):
         size = members.sum(1)
         share = size + before + 1  # an empty class may come back
+        if barred is not None:
+            share = share.masked_fill(barred, 0)
         share = share / share.sum(1, keepdim=True)
         within = spread(z, u, members, size)
         if even:

@@ -90,8 +90,7 @@ def followed(
         # Two modes that pass each other are one long heap: a scale that follows its length is
         # fooled by it.
         near = nearest(z, U, barred[:, None])
-        score, share = by_shares(z, U, near, before, even=True)
-        return score.masked_fill(barred[:, None], -torch.inf), share
+        return by_shares(z, U, near, before, even=True, barred=barred)
 
     every = torch.ones(z.shape[:2])
     U = lloyd(U, lambda U: scores(U)[0].argmax(2), lambda near, U: means(z, near, U, every), rounds)

@@ -8,7 +8,7 @@ from support import component
 from sdsl.core.contract import Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
-from sdsl.labelers.modes import LEAST, Modes, modes, moved, supported
+from sdsl.labelers.modes import LEAST, Modes, followed, modes, moved, supported
 
 SEEDS, C = (3, 4), 2
 FIT = {"steps": 5, "batch": 0, "lr": 0.3, "consistency": 0.0}  # nothing random
@@ -173,3 +173,15 @@ def labelled(seeds) -> torch.Tensor:
     now, learner, one = step(seeds=seeds), Learner((2, 6, 5, C), seeds), labeler(shares="estimated")
     one.start(now.gold, learner, now.draws)
     return one.label(now, learner).y
+
+
+def test_a_mode_that_may_have_no_row_has_no_share():
+    """Of a class with one prototype the second stands in the large class; it would count there."""
+    z = unequal((95, 5), Draws(SEEDS, "barred")).X
+    U = torch.tensor([[-0.5, 0.0], [0.5, 0.0], [3.0, 0.0], [0.0, 0.5]]).expand(2, 4, 2)
+    barred = torch.tensor([[False, False, False, True]] * 2)
+    score, share = followed(z, U, torch.zeros(2, 4), barred, 0)
+    assert (share[:, 3] == 0).all() and (score[:, :, 3] == -torch.inf).all()
+    torch.testing.assert_close(share.sum(1), torch.ones(2, dtype=share.dtype))
+    _, free = followed(z, U, torch.zeros(2, 4), ~torch.ones_like(barred), 0)
+    assert (free[:, 2:].sum(1) > 0.2).all() and (share[:, 2:].sum(1) < 0.1).all()
