@@ -56,7 +56,7 @@ def relative_agreement(step: Step, classes: int) -> Tensor:
 def overlap(gold: Rows, X: Tensor) -> Tensor:
     """Observed over expected share of neighbours in gold, at most 1: [S]."""
     n, asked = X.shape[1], X[:, :QUERIES]
-    to_gold = distance(asked, gold.X).masked_fill(~gold.mask[:, None], torch.inf).amin(2)
+    to_gold = distance(asked, gold.X).masked_fill_(~gold.mask[:, None], torch.inf).amin(2)
     to_others = distance(asked, X)
     to_others.diagonal(dim1=1, dim2=2).fill_(torch.inf)  # a row is no neighbour of its own
     share = (to_gold < to_others.amin(2)).double().mean(1)
@@ -69,9 +69,9 @@ def agreement(gold: Rows, teacher: Rows, classes: int, barred: Tensor | None = N
 
     barred: [g, n], which rows may not vote on which.
     """
-    far = distance(gold.X, teacher.X).masked_fill(~teacher.mask[:, None], torch.inf)  # [S, g, n]
+    far = distance(gold.X, teacher.X).masked_fill_(~teacher.mask[:, None], torch.inf)  # [S, g, n]
     if barred is not None:
-        far = far.masked_fill(barred, torch.inf)
+        far.masked_fill_(barred, torch.inf)
     near = far.topk(min(NEIGHBOURS, far.shape[2]), largest=False)
     votes = F.one_hot(take(teacher.y, near.indices), classes) * near.values.isfinite()[..., None]
     given = votes.sum(2).argmax(2)  # [S, g]
