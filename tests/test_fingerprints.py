@@ -33,9 +33,13 @@ def sha256(R: np.ndarray) -> str:
     return hashlib.sha256(R.tobytes()).hexdigest()
 
 
-def of_the_labeler(*words: str) -> list[str]:
-    """A setting that only some labelers have."""
-    return ["labeler.shares=equal"] if "shares" in support.config(*words)["labeler"] else []
+def of_the_parts(*words: str) -> list[str]:
+    """Settings that only some labelers and replays have."""
+    config = support.config(*words)
+    then = ["labeler.shares=equal"] if "shares" in config["labeler"] else []
+    if "held" in config["replay"]:
+        then += ["replay.held={overlap:0,agreement:0}"]
+    return then
 
 
 def test_every_method_is_in_the_list():
@@ -47,7 +51,7 @@ def test_every_method_is_in_the_list():
 def test_R_is_the_same(run):
     method, dataset = run.split()
     words = f"method={method}", f"dataset={dataset}", "data.root=null", *THEN
-    words = *words, "stream.max_segments=10", *of_the_labeler(*words)
+    words = *words, "stream.max_segments=10", *of_the_parts(*words)
     R = experiment.run(experiment.setup(support.config(*words)), (0, 1)).outcome.R
     for s in (0, 1):
         assert sha256(R[s]) == SAVED["sha256"][f"{run} {s}"]
@@ -55,6 +59,6 @@ def test_R_is_the_same(run):
 
 def test_the_default_run_is_the_same():
     words = "data.root=null", *THEN
-    words = *words, *of_the_labeler(*words)
+    words = *words, *of_the_parts(*words)
     R = experiment.run(experiment.setup(support.config(*words)), (0,)).outcome.R
     assert sha256(R[0]) == SAVED["sha256"]["default"]

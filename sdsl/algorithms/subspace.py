@@ -12,9 +12,25 @@ def energy_projector(gram: Tensor, energy: float, most: int) -> tuple[Tensor, Te
 
     The Gram matrix of representations has their right singular vectors and squared singular values.
     """
-    values, vectors = torch.linalg.eigh(gram)
+    values, vectors = eigh(gram)
     values, vectors = values.flip(1).clamp(min=0), vectors.flip(2)
     share = values.cumsum(1) / values.sum(1, keepdim=True).clamp(min=1e-30)
     rank = ((share < energy).sum(1) + 1).clamp(max=most)
     V = vectors * (torch.arange(gram.shape[1]) < rank[:, None])[:, None, :]
     return V @ V.transpose(1, 2), rank
+
+
+def eigh(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """torch's, but for a matrix on which single precision fails: it gives NaN or an error."""
+    try:
+        values, vectors = torch.linalg.eigh(gram)
+    except torch.linalg.LinAlgError:
+        if len(gram) > 1:  # the others keep their bits
+            each = [eigh(g) for g in gram.split(1)]
+            return torch.cat([v for v, _ in each]), torch.cat([V for _, V in each])
+        values, vectors = gram.new_full(gram.shape[:2], torch.nan), gram.clone()
+    whole = values.isfinite().all(1) & vectors.isfinite().flatten(1).all(1)
+    for b in whole.logical_not().nonzero().flatten():
+        again = torch.linalg.eigh(gram[b].double())
+        values[b], vectors[b] = again[0].to(gram.dtype), again[1].to(gram.dtype)
+    return values, vectors

@@ -6,6 +6,7 @@ nearest lookback rows, against that of gold's own rows, as many. Where nothing d
 1, whatever the noise and the dimension. Overlap asks for no label, so it falls where classes move
 even while gold's own pull keeps labels in agreement; agreement stays low where classes have changed
 places and overlap is back. High powers let go before they cross, when a little gold decides.
+Of the lookback the new labels are asked the same: overlap(D_{t-1}, X_t), agreement(D_{t-1}, y_t).
 """
 
 from dataclasses import dataclass
@@ -35,15 +36,22 @@ class Trust:
         if not (self.overlap or self.agreement) or not step.lookback.X.shape[1]:
             return torch.ones(len(step.X))
         near = step.once("overlap", lambda: overlap(step.gold, step.X))
-        same = step.once("agreement", lambda: relative_agreement(step, classes))
+        same = step.once("agreement", lambda: relative_agreement(step.gold, step.lookback, classes))
         trust = near**self.overlap * same**self.agreement
         # After a segment of a row or two there is nobody to vote: gold alone knows the classes.
         return torch.where(step.lookback.count < NEIGHBOURS, 1.0, trust)
 
+    def beside(self, labelled: Rows, kept: Rows, step: Step, classes: int) -> Tensor:
+        """[S]: how far gold or the lookback (kept) holds beside rows of X_t with new labels."""
+        if not (self.overlap or self.agreement) or not kept.X.shape[1]:
+            return torch.ones(len(step.X))
+        same = relative_agreement(kept, labelled, classes)
+        trust = overlap(kept, step.X) ** self.overlap * same**self.agreement
+        return torch.where(torch.minimum(kept.count, labelled.count) < NEIGHBOURS, 1.0, trust)
 
-def relative_agreement(step: Step, classes: int) -> Tensor:
+
+def relative_agreement(gold: Rows, kept: Rows, classes: int) -> Tensor:
     """Of gold with the lookback, against that of gold with its own rows, at most 1: [S]."""
-    gold, kept = step.gold, step.lookback
     n = min(kept.X.shape[1], gold.X.shape[1])
     own = Rows(gold.X[:, :n], gold.y[:, :n], torch.minimum(gold.count, kept.count))
     itself = torch.eye(gold.X.shape[1], n, dtype=torch.bool)

@@ -3,6 +3,10 @@
 xi <- xi + eta1 P_M grad L(theta + xi);  theta <- theta - eta2 (I - P_M) grad L(theta + xi),
 M spanned, layer by layer, by what the previous model's layers see of gold and lookback. xi starts
 from 0 at every step of descent. Algorithm 2 as printed carries it on, and nothing bounds it there.
+
+With `held` what drift has made untrue is not held on to. c = trust in gold and in the lookback: each
+set's loss weighs c of its own, its rows count c in M, and max(c) P_M stands for P_M: where neither
+holds any longer, replay is plain descent on the new labels.
 """
 
 from dataclasses import dataclass
@@ -49,6 +53,7 @@ class FlatRegion(Replay):
     xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
     rho: float = number(low=0)
     trust: Trust = setting()  # how gold's weight falls
+    held: Trust = setting()  # how the lookback's falls, and with both of them M
     gold: float = number(low=0)  # the weight of each set's mean loss
     lookback: float = number(low=0)
     segment: float = number(low=0)
@@ -61,12 +66,16 @@ class FlatRegion(Replay):
 
     @torch.no_grad()
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
-        P, rank = self.projectors(step)
+        kept, back = (
+            self.held.beside(pseudo.rows, rows, step, learner.classes)
+            for rows in (step.gold, step.lookback)
+        )
+        kept = kept * self.trust(step, learner.classes)
+        P, rank = self.projectors(step, (kept, back) if self.lets_go else None)
         if self.origin == "previous":
             learner.load(step.theta)
         sets = [step.gold, step.lookback, pseudo.rows]
-        kept = self.trust(step, learner.classes)
-        weights: list[float | Tensor] = [self.gold * kept, self.lookback, self.segment]
+        weights: list[float | Tensor] = [self.gold * kept, self.lookback * back, self.segment]
         if self.memory:
             sets.append(self.rehearsal.samples(SAMPLES, step.draws))
             weights.append(self.memory)
@@ -88,6 +97,7 @@ class FlatRegion(Replay):
             torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
         ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
         log = {"loss_replay": loss, "loss_rise": rise, "gold_trust": kept} | ranks
+        log["lookback_trust"] = back
         if self.memory:
             now = [self.rehearsal.fit(pseudo.rows, s) for s in range(len(step.X))]
             self.rehearsal.remember(step.gold, pseudo.rows, now, step.t)
@@ -111,8 +121,18 @@ class FlatRegion(Replay):
             point = [p + e * scale for p, e in zip(theta, away, strict=True)]
         return point
 
-    def projectors(self, step: Step) -> tuple[list[Tensor], list[Tensor]]:
-        """P_M of every layer [S, in + 1, in + 1] and its rank [S], under the last parameters."""
+    @property
+    def lets_go(self) -> bool:
+        """Whether M is held only as far as what spans it is trusted."""
+        return bool(self.held.overlap or self.held.agreement)
+
+    def projectors(
+        self, step: Step, trust: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """P_M of every layer [S, in + 1, in + 1] and its rank [S], under the last parameters.
+
+        trust: [S] in gold and in the lookback; without it M is held whole.
+        """
         gold = Rows(
             step.gold.X[:, : self.rows],
             step.gold.y[:, : self.rows],
@@ -120,12 +140,20 @@ class FlatRegion(Replay):
         )
         h = torch.cat([gold.X, step.lookback.X], 1)
         real = torch.cat([gold.mask, step.lookback.mask], 1)[:, :, None].float()
+        if trust is not None:
+            most = torch.maximum(*trust)
+            share = [(c / most.clamp(min=1e-30)).sqrt()[:, None] for c in trust]  # [S, 1] each
+            sets = zip(share, (gold, step.lookback), strict=True)
+            real = real * torch.cat([c.expand(-1, r.X.shape[1]) for c, r in sets], 1)[:, :, None]
         grams = []
         for layer in step.theta:
             seen = F.pad(h, (0, 1), value=1.0) * real  # [S, n, in + 1], bias included
             grams.append(seen.transpose(1, 2) @ seen)
             h = affine(h, layer).relu()
-        return span(grams, self.energy, self.cap)
+        P, rank = span(grams, self.energy, self.cap)
+        if trust is not None:
+            P = [most[:, None, None] * p for p in P]
+        return P, rank
 
 
 def add_projected(base: Tensor, P: Tensor, g: Tensor, alpha: float) -> Tensor:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sdsl.algorithms.subspace import energy_projector
+from sdsl.algorithms.subspace import eigh, energy_projector
 
 
 @pytest.mark.parametrize("energy", [0.5, 0.9, 1.0])
@@ -24,3 +24,28 @@ def test_rows_that_are_all_zero_span_nothing_harmful():
     P, rank = energy_projector(torch.zeros(1, 4, 4), 0.95, most=2)
     assert P.isfinite().all()
     assert rank.tolist() == [2]  # at most `most`
+
+
+@pytest.mark.parametrize("fails", ["nan", "error"])
+def test_where_single_precision_fails_double_is_asked(fails, monkeypatch):
+    """MKL gives NaN for some sound matrices; the others keep their bits."""
+    A = torch.randn(3, 20, 6, generator=torch.Generator().manual_seed(0))
+    gram = A.mT @ A
+    plain = torch.linalg.eigh
+
+    def failing(g):
+        values, vectors = plain(g)
+        bad = [bool((one == gram[1]).all()) for one in g] if g.dtype == torch.float32 else []
+        if any(bad) and fails == "error":
+            raise torch.linalg.LinAlgError("did not converge")
+        if any(bad):
+            values[bad.index(True)] = torch.nan
+        return values, vectors
+
+    sound = plain(gram)
+    monkeypatch.setattr(torch.linalg, "eigh", failing)
+    values, vectors = eigh(gram)
+    torch.testing.assert_close(values, sound[0])
+    for b in (0, 2):
+        assert torch.equal(values[b], sound[0][b]) and torch.equal(vectors[b], sound[1][b])
+    torch.testing.assert_close(vectors[1] @ values[1].diag() @ vectors[1].T, gram[1])

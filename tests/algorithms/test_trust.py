@@ -100,3 +100,31 @@ def test_trust_against_loops():
         assert float(kappa[s]) == pytest.approx(theirs, abs=1e-6)
         slow = (near**2 * np.clip(theirs / own, 0, 1)) ** 3
         assert float(found[s]) == pytest.approx(slow, abs=1e-5)
+
+
+def on_a_line(*places: tuple[float, int, int]) -> Rows:
+    """(x, class, how many) for each place; the same rows for both seeds."""
+    x = torch.tensor([float(x) for x, _, n in places for _ in range(n)])
+    y = torch.tensor([c for _, c, n in places for _ in range(n)])
+    return Rows.full(x.view(1, -1, 1).repeat(2, 1, 1), y.expand(2, -1))
+
+
+def test_the_lookback_is_trusted_as_far_as_the_new_labels_agree():
+    """A third of it lies among another class now: kappa = (10/15 - 4/9) / (1 - 4/9) = 0.4."""
+    kept = on_a_line((0, 0, 5), (10, 1, 5), (20, 1, 5))
+    new = on_a_line((0, 0, 6), (10, 1, 6), (20, 0, 6))
+    found = Trust(0, 3).beside(new, kept, step(kept, kept, new), 2)
+    torch.testing.assert_close(found, torch.tensor([0.064, 0.064]))
+    few = on_a_line((0, 0, 4))
+    assert Trust(0, 3).beside(new, few, step(kept, few, new), 2).tolist() == [1, 1]
+    assert Trust(0, 3).beside(few, kept, step(kept, kept, few), 2).tolist() == [1, 1]
+    assert Trust(0, 0).beside(new, kept, step(kept, kept, new), 2).tolist() == [1, 1]
+
+
+def test_the_lookback_is_trusted_as_far_as_rows_are_where_it_is():
+    """Two of four rows are nearest to it; of one distribution, 15 of 18 would be: 0.5 / (15/18)."""
+    kept = on_a_line((0, 0, 5), (10, 1, 5), (20, 1, 5))
+    new = on_a_line((0, 0, 1), (10, 1, 1), (1000, 1, 1), (1001, 1, 1))
+    labelled = on_a_line((0, 0, 5), (10, 1, 5), (20, 1, 5))
+    found = Trust(2, 3).beside(labelled, kept, step(kept, kept, new), 2)
+    torch.testing.assert_close(found, torch.tensor([0.36, 0.36]))

@@ -41,8 +41,9 @@ def segment(now: Step) -> Pseudo:
 
 
 def flat(**settings) -> FlatRegion:
-    changes = {"steps": 3, "batch": 4, "eta1": 0.3, "eta2": 0.2, "momentum": 0.0, "trust": WHOLE}
-    return support.component("replay", "flat_region", **changes | WEIGHTS | settings)
+    changes = {"steps": 3, "batch": 4, "eta1": 0.3, "eta2": 0.2, "momentum": 0.0}
+    whole = {"trust": WHOLE, "held": WHOLE}
+    return support.component("replay", "flat_region", **changes | whole | WEIGHTS | settings)
 
 
 def batches(now: Step, how: FlatRegion) -> list:
@@ -177,6 +178,40 @@ def test_gold_weighs_as_far_as_the_lookback_agrees(plain, now):
         assert not torch.allclose(a, c)
 
 
+# What drift has made untrue
+
+
+def test_where_neither_gold_nor_lookback_holds_replay_is_plain_descent(now):
+    """New labels at the old places, each another class: only they count, and M holds nothing."""
+
+    def end(**settings) -> list[torch.Tensor]:
+        learner = Learner(SIZES, SEEDS)
+        y = (torch.arange(18) % 3).expand(2, 18)
+        X = Draws(SEEDS, "apart").normal(18, 4) + 9 * torch.eye(4)[y]
+        gold, kept, new = (Rows.full(X, (y + k) % 3) for k in range(3))
+        step = replace(now, gold=gold, lookback=kept, X=X, draws=Draws(SEEDS, "batches"))
+        flat(**settings).replay(step, Pseudo(new.y, new), learner)
+        return learner.copy()
+
+    let_go = end(trust={"overlap": 6, "agreement": 3}, held={"overlap": 1, "agreement": 3})
+    plain = end(no_xi=True, no_proj=True, gold=0.0, lookback=0.0)
+    for a, b, c in zip(let_go, plain, end(), strict=True):
+        torch.testing.assert_close(a, b)
+        assert not torch.allclose(a, c)
+
+
+def test_M_is_held_as_far_as_what_spans_it_is_trusted(now):
+    how, none = flat(), torch.zeros(2)
+    alone = replace(now, lookback=Rows.empty_like(now.X))
+    half = how.projectors(now, (torch.full((2,), 0.5), none))[0]  # gold alone, and half of it
+    whole = how.projectors(now, (torch.ones(2), torch.ones(2)))[0]
+    for p, gold in zip(half, how.projectors(alone)[0], strict=True):
+        torch.testing.assert_close(p, 0.5 * gold)
+    for p, both in zip(whole, how.projectors(now)[0], strict=True):
+        assert torch.equal(p, both)
+    assert not any(p.any() for p in how.projectors(now, (none, none))[0])
+
+
 # The subspace
 
 
@@ -248,7 +283,7 @@ def test_parameters_never_move_within_M(momentum, now, learner):
 
 def test_a_layer_whose_M_is_everything_does_not_move(now, learner, monkeypatch):
     how, before = flat(eta1=0.0), learner.copy()
-    monkeypatch.setattr(how, "projectors", lambda step: (identity(learner.theta), []))
+    monkeypatch.setattr(how, "projectors", lambda *_: (identity(learner.theta), []))
     how.replay(now, segment(now), learner)
     assert all(torch.equal(p, q) for p, q in zip(learner.theta, before, strict=True))
 
