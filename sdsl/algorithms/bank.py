@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.gold_mixture import gold_mixture, parts_of
+from sdsl.algorithms.gold_mixture import WIDE, gold_mixture, parts_of
 from sdsl.algorithms.mixture import Mixture
 from sdsl.algorithms.registration import centre, even
 
@@ -21,7 +21,6 @@ GAIN = 0.3  # how much of a surprise becomes velocity
 FADE = 0.8  # how much of the flow's evidence and of a score lasts
 RIDGE = 0.02  # of the flow's regression, against the spread of the components
 NOISE = 0.5  # rows' covariance that it is ridged by: means are known only so well
-WIDE = 64  # features beyond which covariances are diagonal
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Cross-validation on gold: may a mixture of Gaussians stand in for the network?"""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -14,17 +16,35 @@ PARTS = (1, 2, 4)  # components per class that are tried
 WORST = -1e3  # a row's log density counts no less
 
 
-def out_of_fold(gold: Rows, learner: Learner, how: Training, draws: Draws) -> Tensor:
-    """Labels of gold by networks that have not seen them: [S, n]. The learner stays as it is."""
+def out_of_fold(
+    gold: Rows, learner: Learner, how: Training, draws: Draws
+) -> tuple[Tensor, list[list[Tensor]]]:
+    """(labels of gold by networks that have not seen them [S, n], those networks' parameters).
+
+    The learner stays as it is.
+    """
     theta, teacher = learner.copy(), [p.clone() for p in learner.teacher]
-    place = torch.arange(gold.X.shape[1]).expand_as(gold.y) % FOLDS
-    y = torch.zeros_like(gold.y)
+    place, nets = torch.arange(gold.X.shape[1]) % FOLDS, []
     for fold in range(FOLDS):
         learner.reset()
-        learner.fit(how, [gold.where(place != fold)], draws)
-        y = torch.where(place == fold, learner.probabilities(gold.X).argmax(2), y)
+        learner.fit(how, [gold.where((place != fold).expand_as(gold.y))], draws)
+        nets.append(learner.copy())
+    y = by_turns(gold.X, nets, learner)
     learner.load(theta)
     learner.teacher = teacher
+    return y, nets
+
+
+def by_turns(X: Tensor, nets: Sequence[list[Tensor]], learner: Learner) -> Tensor:
+    """Labels [S, n] of rows X [S, n, d], row i by network i mod FOLDS; the learner lends its shape.
+
+    So rows of X are labelled as gold's own are: each by a network of three quarters of gold.
+    """
+    now, y = learner.copy(), torch.zeros(X.shape[:2], dtype=torch.long)
+    for fold, theta in enumerate(nets):
+        learner.load(theta)
+        y[:, fold::FOLDS] = learner.probabilities(X[:, fold::FOLDS]).argmax(2)
+    learner.load(now)
     return y
 
 

@@ -1,6 +1,8 @@
 """The first mixtures, from gold: EM within each class, several starts, the likeliest kept.
 
-k_c = min(k, n_c // (5 d)), at least 1: a class gets no more components than its rows can shape.
+k_c = min(k, n_c // r), at least 1: a class gets no more components than its rows can shape, r = 5 d
+with full covariances. Diagonal ones (more than WIDE features) are mostly the pooled one: there a
+component needs rows for its mean alone.
 """
 
 import torch
@@ -11,12 +13,14 @@ from sdsl.algorithms.mixture import Mixture, Priors, by_class, fit, log_joint, r
 
 STARTS, ROUNDS = 10, 15
 ROWS = 5  # gold rows per feature that a component needs
+WIDE = 64  # features beyond which covariances are diagonal
+FLAT = 20  # gold rows that a component needs there
 
 
 def parts_of(y: Tensor, k: int, d: int, classes: int) -> list[int]:
     """How many components each class gets where k are asked for."""
     count = torch.bincount(y, minlength=classes)
-    return (count // (ROWS * d)).clamp(1, k).tolist()
+    return (count // (ROWS * d if d <= WIDE else FLAT)).clamp(1, k).tolist()
 
 
 def gold_mixture(

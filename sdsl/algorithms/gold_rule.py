@@ -1,7 +1,9 @@
 """Gold's own rule f, network or mixture by cross-validation, and the tests of whether it holds.
 
 Hold is left where gold and X_t differ: p = 3 min(p of all rows, p class by class, p of likelihood).
-The first two are energy tests, gold's classes being f's out-of-fold labels and X_t's those of f.
+The first two are energy tests. Their classes are labels by rules of three quarters of gold: gold's
+out-of-fold labels, and rows of X_t by turns. (f gives better labels than those out-of-fold ones, so
+classes that overlap would seem to have moved.)
 The third is a Mann-Whitney test of whether X_t's rows are less likely than gold's under mixtures
 that have not seen them; it sees turns of a symmetric picture, to which energy is nearly blind.
 """
@@ -14,7 +16,7 @@ import torch
 from torch import Tensor
 
 from sdsl.algorithms.energy_test import p_value
-from sdsl.algorithms.gold_folds import FOLDS, out_of_fold
+from sdsl.algorithms.gold_folds import FOLDS, by_turns, out_of_fold
 from sdsl.algorithms.gold_mixture import gold_mixture, parts_of
 from sdsl.algorithms.mixture import Mixture, by_class, log_joint
 from sdsl.algorithms.registration import smear, whitened
@@ -31,6 +33,8 @@ MOST = 250  # rows a side of a test
 @dataclass(frozen=True)
 class GoldRule:
     theta: list[Tensor]  # the networks of all replicas as gold made them
+    nets: list[list[Tensor]]  # those of three quarters of gold
+    folds: list[Mixture]  # this replica's mixtures of three quarters
     gold: Mixture  # the best of gold's mixtures
     own: Tensor  # [n] out-of-fold labels of gold
     by_network: bool
@@ -44,6 +48,20 @@ class GoldRule:
         f = learner.probabilities(X).double()
         learner.load(now)
         return f
+
+    def peers(self, X: Tensor, learner: Learner) -> Tensor:
+        """Labels [S, n] of rows X [S, n, d] as the networks of the folds give them to gold."""
+        return by_turns(X, self.nets, learner)
+
+    def own_of(self, X: Tensor, classes: int) -> Tensor:
+        """The same by this replica's mixtures: [n]."""
+        y = torch.zeros(len(X), dtype=torch.long)
+        for fold, mix in enumerate(self.folds):
+            rows = X[fold :: len(self.folds)]
+            y[fold :: len(self.folds)] = by_class(log_joint(mix, rows), mix.owner, classes)[
+                0
+            ].argmax(1)
+        return y
 
     def mixture(self, X: Tensor, classes: int) -> Tensor:
         """Class posteriors [n, C] of gold's mixture."""
@@ -59,7 +77,7 @@ def gold_rules(
     draws: Draws,
 ) -> list[GoldRule]:
     """A rule a replica; plans: (covariance form, gold's mixtures by components) of each."""
-    theta, network = learner.copy(), out_of_fold(gold, learner, how, draws)
+    theta, (network, nets) = learner.copy(), out_of_fold(gold, learner, how, draws)
     rules = []
     for s, (form, mixtures) in enumerate(plans):
         X, y = gold.replica(s)
@@ -70,7 +88,7 @@ def gold_rules(
         # Only a clear gain: the network is what a model that never adapts would use.
         if not bool(gain.mean() > CLEARLY * gain.std(correction=0) / len(y) ** 0.5):
             rule = replace(rule, own=by_net, by_network=True)
-        rules.append(replace(rule, theta=theta))
+        rules.append(replace(rule, theta=theta, nets=nets))
     return rules
 
 
@@ -84,9 +102,9 @@ def mixture_rule(
     generator: torch.Generator,
 ) -> GoldRule:
     """The rule of the mixture of gold rows X [n, d] that foresees left-out rows best."""
-    own, usual, mean = {}, {}, {}
+    own, usual, mean, folds = {}, {}, {}, {}
     for k in mixtures:
-        own[k], usual[k] = torch.zeros_like(y), X.new_zeros(len(y))
+        own[k], usual[k], folds[k] = torch.zeros_like(y), X.new_zeros(len(y)), list[Mixture]()
         for fold in range(FOLDS):
             out = torch.arange(len(y)) % FOLDS == fold
             if out.all() or not out.any():
@@ -95,12 +113,13 @@ def mixture_rule(
             part = gold_mixture(X[~out], y[~out], parts, sum(parts), form, floor, generator)
             joint = by_class(log_joint(part, X[out]), part.owner, classes)[0]
             own[k][out], usual[k][out] = joint.argmax(1), joint.logsumexp(1)
+            folds[k].append(part)
         mean[k] = float(usual[k].clamp(min=WORST).mean())
     best = max(mixtures, key=lambda k: (mean[k], -k))
     # Parts of one arc are no modes of their own: how it is smeared shows where it is whole.
     simple = mixtures[min(k for k in mixtures if mean[k] >= mean[best] - SIMPLE)]
     turn = smear(whitened(simple)[0], len(y)) if form == "full" else 0.0
-    return GoldRule([], mixtures[best], own[best], False, usual[best], turn)
+    return GoldRule([], [], folds[best], mixtures[best], own[best], False, usual[best], turn)
 
 
 def unlikely(rule: GoldRule, X: Tensor) -> float:
@@ -117,23 +136,23 @@ def drift(
     gold: Tensor,
     X: Tensor,
     rule: GoldRule,
-    f: Tensor | None,
+    y: Tensor | None,
     low: float,
     limit: float,
     generator: torch.Generator,
 ) -> float:
-    """p that gold and X are of one distribution; with posteriors f [n, C] also class by class.
+    """p that gold and X are of one distribution; with labels y [n] also class by class.
 
     low: the p of `unlikely`. Where it alone brings p below `limit`, the energy tests are left out:
     they could only lower it.
     """
-    tests, p = 2 if f is None else 3, low
+    tests, p = 2 if y is None else 3, low
     if tests * p >= limit:
         a, b = evenly(len(gold)), evenly(len(X))
         whole = torch.zeros(len(a) + len(b), dtype=torch.long)
         p = min(p, p_value(gold[a], X[b], whole[: len(a)], whole[len(a) :], generator))
-        if f is not None:
-            p = min(p, p_value(gold[a], X[b], rule.own[a], f.argmax(1)[b], generator))
+        if y is not None:
+            p = min(p, p_value(gold[a], X[b], rule.own[a], y[b], generator))
     return min(1.0, tests * p)
 
 

@@ -65,8 +65,9 @@ class Tracker(Labeler):
     def label(self, step: Step, learner: Learner) -> Pseudo:
         rows, step = step.X, step.fixed()  # the bank stays in the units of gold
         f = self.rules[0].network(step.X, learner)  # [S, n, C]
+        peers = self.rules[0].peers(step.X, learner)  # [S, n]
         found = [
-            self.one(s, step, f[s], generator, learner.classes)
+            self.one(s, step, f[s], peers[s], generator, learner.classes)
             for s, generator in enumerate(step.draws.generators)
         ]
         y = torch.stack([labels for labels, _, _ in found])
@@ -80,16 +81,16 @@ class Tracker(Labeler):
         return Tracked(y, Rows.full(rows, y), log, [rule for _, _, rule in found], network)
 
     def one(
-        self, s: int, step: Step, f: Tensor, generator: torch.Generator, C: int
+        self, s: int, step: Step, f: Tensor, peers: Tensor, generator: torch.Generator, C: int
     ) -> tuple[Tensor, dict[str, float], Mixture]:
         """(labels [n], what to log, the mixture that decides) of replica s."""
         X, rule, before = step.X[s].double(), self.rules[s], self.banks[s]
-        f = f if rule.by_network else rule.mixture(X, C)
+        f, peers = (f, peers) if rule.by_network else (rule.mixture(X, C), rule.own_of(X, C))
         gold = step.gold.replica(s)[0].double()
         fresh = self.held[s]
         limit = self.alarm if fresh else self.back
         low = unlikely(rule, X) if self.likelihood else 1.0
-        p = drift(gold, X, rule, f if fresh else None, low, limit, generator)
+        p = drift(gold, X, rule, peers if fresh else None, low, limit, generator)
         if fresh and p < self.alarm:
             self.held[s] = False
         start, velocity = banks.predict(before)

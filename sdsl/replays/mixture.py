@@ -46,7 +46,7 @@ class MixtureRule(Replay):
 
     def network_ahead(self, gold: Rows, learner: Learner, draws: Draws) -> list[bool]:
         """Whether cross-validation on gold finds the network clearly better than a mixture."""
-        own, ahead = out_of_fold(gold, learner, self.pretrain, draws), []
+        (own, _), ahead = out_of_fold(gold, learner, self.pretrain, draws), []
         for s, labels in enumerate(self.rehearsal.out_of_fold):
             y = gold.replica(s)[1]
             gain = (own[s, : len(y)] == y).double() - (labels == y).double()

@@ -28,6 +28,7 @@ def shapes(seed: int, **knobs: object) -> str:
 
 SMALL = {"segment_size": 100, "test_size": 30, "features": 10, "classes": 4}
 WIDE = {"binary": True, "features": 200, "wander": 14, "gap": 7, "segments": 25}
+WORDS = {"binary": True, "features": 500, "segments": 20}
 LARGE = {"segment_size": 700, "test_size": 200}
 SHORT = f"{PATH} dataset.segments=60"
 WHEEL = {"layout": "wheel", "classes": 4, "segment_size": 800, "test_size": 240}
@@ -102,6 +103,9 @@ TRACKER = {
     "heavy": shapes(86, classes=3, wander=10, gap=4, noise="heavy"),
     "skewed": shapes(87, classes=3, features=4, wander=8, gap=4, noise="skewed"),
     "words": shapes(73, binary=True, features=300, gap=12, modes=4, wander=8, segments=20),
+    "words of three": shapes(275, **WORDS, classes=3, modes=4, gap=12, wander=16),
+    "words, six modes": shapes(274, **WORDS, modes=6, gap=10, wander=8, shares=[75, 25]),
+    "words, two modes": shapes(276, **WORDS | {"features": 100}, modes=2, gap=10, wander=10),
     "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=2",
     "path 28": f"{SHORT} dataset.features=5 dataset.path_seed=28",
     "path two modes": f"{SHORT} dataset.path_seed=31 dataset.modes=2",

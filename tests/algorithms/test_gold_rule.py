@@ -5,11 +5,15 @@ import math
 import pytest
 import torch
 from scipy.stats import mannwhitneyu
+from support import training
 
 from sdsl.algorithms import gold_rule
+from sdsl.algorithms.gold_folds import FOLDS, by_turns, out_of_fold
 from sdsl.algorithms.gold_mixture import gold_mixture
 from sdsl.algorithms.gold_rule import drift, mixture_rule, unlikely
-from sdsl.algorithms.mixture import log_joint
+from sdsl.algorithms.mixture import by_class, log_joint
+from sdsl.core.learner import Learner
+from sdsl.core.replica import Draws, Rows
 
 
 def four(degrees=0.0, n=400, seed=0):
@@ -55,11 +59,50 @@ def test_energy_tests_are_left_out_only_where_they_cannot_matter(rule, monkeypat
     monkeypatch.setattr(gold_rule, "p_value", lambda *_: asked.append(1) or 1e-9)
     gold, g = four()[0], torch.Generator()
     turned, same = four(20, seed=1)[0], four(seed=1)[0]
-    f = torch.nn.functional.one_hot(four()[1]).double()
+    y = four()[1]
     low = unlikely(rule, turned)
-    assert drift(gold, turned, rule, f, low, 1e-4, g) == 3 * low
+    assert drift(gold, turned, rule, y, low, 1e-4, g) == 3 * low
     assert not asked
-    assert drift(gold, same, rule, f, 0.5, 1e-4, g) == pytest.approx(3e-9)
+    assert drift(gold, same, rule, y, 0.5, 1e-4, g) == pytest.approx(3e-9)
     assert len(asked) == 2  # of all rows, and class by class
     assert drift(gold, same, rule, None, 0.5, 0.1, g) == pytest.approx(2e-9)
     assert len(asked) == 3
+
+
+def test_rows_are_labelled_by_turns_as_gold_is(rule):
+    X, _ = four(seed=1)
+    slow = [
+        int(by_class(log_joint(rule.folds[i % FOLDS], x[None]), rule.folds[0].owner, 4).argmax())
+        for i, x in enumerate(X)
+    ]
+    assert rule.own_of(X, 4).tolist() == slow
+    assert torch.equal(rule.own_of(four()[0], 4), rule.own)  # gold's own rows come in that order
+
+
+def test_networks_of_the_folds_give_gold_its_out_of_fold_labels_again():
+    X, y = four(n=60)
+    gold = Rows.full(X.float()[None], y[None])
+    learner = Learner((2, 8, 4), [3])
+    before = learner.copy()
+    own, nets = out_of_fold(gold, learner, training(steps=20), Draws([3], "batches"))
+    assert torch.equal(by_turns(gold.X, nets, learner), own)
+    assert all(torch.equal(a, b) for a, b in zip(before, learner.copy(), strict=True))
+    for row in (0, 1, 2, 3):  # by hand: row i by network i mod 4
+        learner.load(nets[row])
+        assert int(learner.probabilities(gold.X)[0, row].argmax()) == int(own[0, row])
+
+
+def test_classes_that_overlap_do_not_seem_to_move():
+    """Labels of f, fitted on all of gold, would differ from out-of-fold ones without any drift."""
+    p = []
+    for seed in range(12):
+        g = torch.Generator().manual_seed(seed)
+        y = torch.arange(200) % 2
+        X, new = (torch.randn(200, 20, generator=g, dtype=torch.float64) for _ in range(2))
+        X = X + 0.3 * y[:, None]
+        new = new + 0.3 * y[:, None]
+        mixtures = {1: gold_mixture(X, y, [1, 1], 2, "full", 1e-4, g)}
+        found = mixture_rule(X, y, "full", mixtures, 1e-4, 2, g)
+        p.append(gold_rule.p_value(X, new, found.own, found.own_of(new, 2), g))
+    assert 0.3 < sum(p) / len(p) < 0.7
+    assert min(p) > 0.005

@@ -163,6 +163,12 @@ def test_components_by_the_rows_of_a_class():
     assert parts_of(y, 4, d=2, classes=3) == [4, 2, 1]
 
 
+def test_with_many_features_a_component_needs_rows_for_its_mean_alone():
+    y = torch.tensor([0] * 80 + [1] * 59 + [2] * 19)
+    assert parts_of(y, 4, d=64, classes=3) == [1, 1, 1]  # full covariances: 320 rows each
+    assert parts_of(y, 4, d=65, classes=3) == [4, 2, 1]  # diagonal ones: 20
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["one row", "constant feature", "a million", "far away", "equal"])
 def test_finite_under_awkward_rows(form, kind):
