@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from cli import SERIAL, at_once, call, hashes, runs, table
+from cli import SERIAL, at_once, call, hashes, looked, runs, table
 from servers import free_port
 
 pytestmark = pytest.mark.skipif(
@@ -73,10 +73,9 @@ class Node:
 
 def until(condition, node: Node) -> None:
     end = time.monotonic() + PATIENCE
-    while not condition():
+    while not looked(condition):
         assert node.process.poll() is None, node.log.read_text()
         assert time.monotonic() < end, f"nothing happened: {node.log.read_text()}"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

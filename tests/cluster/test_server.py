@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from cli import SERIAL, TINY, at_once, call, hashes, runs
+from cli import SERIAL, TINY, at_once, call, hashes, looked, runs
 from servers import Mlflow, postgres, postgres_programs
 
 SWEEP = (
@@ -57,8 +57,8 @@ def test_a_server_that_is_killed_and_comes_back(here, capfd):
     troubles = []
 
     def trouble():
-        while finished(server.uri) < 3:
-            time.sleep(0.05)
+        while not looked(lambda: finished(server.uri) >= 3):
+            pass
         server.kill()
         time.sleep(2)
         server.start()
