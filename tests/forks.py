@@ -58,6 +58,7 @@ class Forked:
                 self.returncode = int.from_bytes(self._received(8), "big", signed=True)
             except TimeoutError:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0.0) from None
+            self.socket.close()
         return self.returncode
 
     def poll(self) -> int | None:
@@ -136,9 +137,11 @@ def _nurse(connection: socket.socket) -> None:
     for pipe in pipes:
         os.close(pipe)
     connection.sendall(pid.to_bytes(8, "big"))
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
     with suppress(OSError):  # nobody wants to know
         connection.sendall(status.to_bytes(8, "big", signed=True))
+        connection.recv(1)  # as with a Popen, its pid stays until somebody has asked how it ended
     os._exit(0)
 
 
