@@ -51,10 +51,12 @@ def label(settings: LabelSettings, overrides: Mapping[str, Any]) -> None:
     with opened(settings, overrides, settings.method or DEFAULT_METHOD) as deployment:
         screen = Screen(deployment)
         curves = Curves(deployment, settings.tracking, screen.line)
+        first = True  # logged even if nothing is new: an earlier call may have missed the store
         try:
             while True:
-                if _look(settings, deployment, screen):
+                if _look(settings, deployment, screen) or first:
                     curves.log()
+                first = False
                 if not settings.watch:
                     break
                 time.sleep(settings.every)
@@ -65,7 +67,7 @@ def label(settings: LabelSettings, overrides: Mapping[str, Any]) -> None:
         else:
             screen.table()
         finally:
-            curves.end()
+            curves.end(len(screen.shown))
 
 
 def _look(settings: LabelSettings, deployment: "Deployment", screen: "Screen") -> bool:

@@ -1,9 +1,28 @@
-"""Folders to run in, each with a store of its own."""
+"""Folders to run in, each with a store of its own; the longest files are begun first."""
 
 import shutil
 from pathlib import Path
 
 import pytest
+
+# Their few tests wait for servers and for commands that are killed: begun last, one of them would
+# run on alone.
+LONG = (
+    *("cluster/test_launchers.py", "cluster/test_ray_nodes.py", "cluster/test_server.py"),
+    *("chaos/test_chaos.py", "launch/test_sweeps.py", "test_documents.py", "test_battery.py"),
+)
+
+
+def pytest_configure(config) -> None:
+    config.option.loadscopereorder = False  # pytest-xdist would begin with the files of most tests
+
+
+def pytest_collection_modifyitems(items) -> None:
+    def rank(item) -> int:
+        found = [i for i, name in enumerate(LONG) if item.path == Path(__file__).parent / name]
+        return found[0] if found else len(LONG)
+
+    items.sort(key=rank)  # stable: all others stay in their order
 
 
 @pytest.fixture(scope="session")

@@ -97,22 +97,24 @@ def _closure(first: tuple[str, ...]) -> dict[str, Path]:
         if module in seen or module.startswith("sdsl.datasets") or not (file := _source(module)):
             continue
         seen[module] = file
-        queue += [name for name in _imports(file, module) if name.partition(".")[0] in packages]
+        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+        found = _imports(file.read_bytes(), package)
+        queue += [name for name in found if name.partition(".")[0] in packages]
     return seen
 
 
-def _imports(file: Path, module: str) -> set[str]:
+@functools.cache  # the methods of a sweep share most of their files
+def _imports(source: bytes, package: str) -> frozenset[str]:
     """Names that a file imports; `from a import b` may mean a or the module a.b."""
-    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     names = {package}
-    for node in ast.walk(ast.parse(file.read_bytes())):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             dotted = "." * node.level + (node.module or "")
             name = importlib.util.resolve_name(dotted, package) if node.level else dotted
             names |= {name} | {f"{name}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def _source(module: str) -> Path | None:

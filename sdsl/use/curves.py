@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sdsl.errors import UserError
-from sdsl.tracking.looking import look_at
+from sdsl.tracking.looking import look_at, run_ids
 from sdsl.use.deployment import Deployment
 from sdsl.use.settings import Tracking
 
@@ -50,12 +50,13 @@ class Curves:
             found.append(record.numbers(model.classes) | more)
         return found
 
-    def end(self) -> None:
+    def end(self, labelled: int) -> None:
+        """The run and where to look at it, whether or not this call labelled any segment."""
         if self.run is not None:
             try:
                 self.run.end()
                 where = f"attributes.run_id = '{self.run.id}'"
-                self.say(f"1 run: {self.run.id}")
+                self.say(run_ids([self.run.id], min(labelled, 1)))
                 self.say(look_at(self.run.client.uri, self.run.experiment, where))
             except UserError as error:
                 self.say(f"The MLflow run could not be ended: {error}")

@@ -8,11 +8,13 @@ from cli import ROOT
 TOKEN = secrets.token_hex(32)  # one for all: a process reads it once
 
 
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv("RAY_worker_niceness", "0")  # 15 would starve beside anything else
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+@pytest.fixture(autouse=True, scope="module")
+def alone():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=":")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")  # 15 would starve beside anything else
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", TOKEN)
+        patch.delenv("RAY_ADDRESS", raising=False)
+        yield

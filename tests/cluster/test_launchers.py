@@ -6,7 +6,7 @@ from contextlib import redirect_stdout
 
 import pytest
 from bombs import explode
-from cli import SERIAL, call, hashes, table
+from cli import SERIAL, at_once, call, hashes, runs, table
 
 from sdsl.launch.worker import TRIES
 
@@ -39,10 +39,17 @@ def serial(empty_store, tmp_path_factory) -> tuple[dict[str, str], str]:
     return found, table(out.getvalue())
 
 
-@pytest.mark.parametrize("name", NEEDS)
+@pytest.mark.parametrize("name", ["joblib", "ray"])
 def test_the_same_bits(here, capfd, serial, name):
     assert call(*launcher(name), *SWEEP) == 0
     assert (hashes(), table(capfd.readouterr().out)) == serial
+
+
+def test_the_same_bits_and_each_run_once_if_submitted_twice_at_once(here, serial):
+    line = (*launcher("submitit_local"), *SWEEP)
+    for printed in at_once(line, line):
+        assert (hashes(), table(printed)) == serial
+    assert {run.info.status for run in runs()} == {"FINISHED"}
 
 
 @pytest.mark.parametrize("name", ["ray", "submitit_local"])

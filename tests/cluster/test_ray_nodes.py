@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on loopback: one is killed mid-sweep, and the work is finished."""
+"""A Ray cluster on loopback: the same sweep twice at once; a node that is killed mid-sweep."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from cli import SERIAL, call, hashes, runs
+from cli import SERIAL, at_once, call, hashes, looked, runs, table
 from servers import free_port
 
 pytestmark = pytest.mark.skipif(
@@ -22,6 +22,7 @@ SWEEP = (
     *("-m", "method=st", "dataset=twonorm", "stream.max_segments=2"),
     "learner.pretrain.steps=4000,4001,4002,4003",  # long enough to be killed in the middle
 )
+TWICE = (*SWEEP[:-1], "seed=0,1", "learner.pretrain.steps=5,6")
 PATIENCE = 300
 
 
@@ -42,7 +43,11 @@ class Node:
         self.log = folder / ("node.log" if head else "head.log")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(line, stdout=log, stderr=log, env=os.environ | quick)
-        until(lambda: "Ray runtime started" in self.log.read_text(), self)
+        try:
+            until(lambda: "Ray runtime started" in self.log.read_text(), self)
+        except BaseException:
+            self.kill()
+            raise
 
     @property
     def port(self) -> str:
@@ -68,38 +73,49 @@ class Node:
 
 def until(condition, node: Node) -> None:
     end = time.monotonic() + PATIENCE
-    while not condition():
+    while not looked(condition):
         assert node.process.poll() is None, node.log.read_text()
         assert time.monotonic() < end, f"nothing happened: {node.log.read_text()}"
-        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def head():
+    # A socket's path holds 107 bytes, and Ray's own part takes 60: pytest's folders are too deep.
+    with TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        node = Node(Path(folder))
+        yield node
+        node.kill()
+
+
+def test_the_same_sweep_twice_at_once(here, head):
+    """Half a CPU per job: so one of each sweep runs at a time."""
+    launcher = ("hydra/launcher=ray", f"hydra.launcher.address={head.address}")
+    line = (*launcher, "hydra.launcher.cpus=0.5", *TWICE)
+    one, other = at_once(line, line)
+    assert table(one) == table(other)
+    assert len(hashes()) == 4  # each key once
+    assert {run.info.status for run in runs()} == {"FINISHED"}
 
 
 @pytest.fixture
-def two_nodes():
-    nodes = []
-    # A socket's path holds 107 bytes, and Ray's own part takes 60: pytest's folders are too deep.
-    with TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        try:
-            nodes.append(Node(Path(folder)))
-            nodes.append(Node(Path(folder), nodes[0].address))
-            yield nodes
-        finally:
-            for node in reversed(nodes):
-                node.kill()
+def second(head):
+    node = Node(head.log.parent, head.address)
+    yield node
+    node.kill()
 
 
-def test_a_node_that_dies(here, two_nodes, empty_store, tmp_path_factory, capfd):
+def test_a_node_that_dies(here, head, second, empty_store, tmp_path_factory, capfd):
     killed = []
 
     def gremlin():
         def hit() -> bool:
-            pids = {str(pid) for pid in two_nodes[1].family()}
+            pids = {str(pid) for pid in second.family()}
             return any(
                 run.info.status == "RUNNING" and run.data.tags["pid"] in pids for run in runs()
             )
 
-        until(hit, two_nodes[1])
-        two_nodes[1].kill()
+        until(hit, second)
+        second.kill()
         killed.append(True)
 
     from sdsl.tracking.ledger import Ledger
@@ -107,7 +123,7 @@ def test_a_node_that_dies(here, two_nodes, empty_store, tmp_path_factory, capfd)
     Ledger(None, "sdsl")  # the experiment, for the gremlin to look at
     watcher = threading.Thread(target=gremlin, daemon=True)
     watcher.start()
-    line = ("hydra/launcher=ray", f"hydra.launcher.address={two_nodes[0].address}")
+    line = ("hydra/launcher=ray", f"hydra.launcher.address={head.address}")
     assert call(*line, *SWEEP) == 0, capfd.readouterr().err
     assert killed
     survived = hashes()

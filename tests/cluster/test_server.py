@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from cli import SERIAL, TINY, call, hashes, runs, start
+from cli import SERIAL, TINY, at_once, call, hashes, looked, runs
 from servers import Mlflow, postgres, postgres_programs
 
 SWEEP = (
@@ -31,18 +31,10 @@ with_postgres = pytest.mark.skipif(
 )
 
 
-def ends(*lines: tuple[str, ...]) -> None:
-    """Commands started at once, all of which must end well."""
-    commands = [start(*line) for line in lines]
-    for command in commands:
-        err = command.communicate()[1]
-        assert command.returncode == 0, err
-
-
 @with_postgres
 def test_four_first_starts_on_an_empty_database(here):
     with postgres() as database:
-        ends(*((*TINY, f"seed={seed}", f"tracking.uri={database}") for seed in range(4)))
+        at_once(*((*TINY, f"seed={seed}", f"tracking.uri={database}") for seed in range(4)))
         assert len(hashes(database)) == 4 == len(runs(uri=database))
         assert len(runs("group", uri=database)) == 1
 
@@ -53,7 +45,7 @@ def test_eight_identical_sweeps_on_an_empty_server(here):
         server = Mlflow(database, here).start()
         try:
             line = ("-m", SERIAL, *TINY[:3], "learner.pretrain.steps=5,6", "seed=0,1", "fuse=false")
-            ends(*[(*line, f"tracking.uri={server.uri}")] * 8)
+            at_once(*[(*line, f"tracking.uri={server.uri}")] * 8)
             assert len(hashes(server.uri)) == 4 == len(runs(uri=server.uri))
             assert len(runs("group", uri=server.uri)) == 2
         finally:
@@ -65,8 +57,8 @@ def test_a_server_that_is_killed_and_comes_back(here, capfd):
     troubles = []
 
     def trouble():
-        while finished(server.uri) < 3:
-            time.sleep(0.05)
+        while not looked(lambda: finished(server.uri) >= 3):
+            pass
         server.kill()
         time.sleep(2)
         server.start()

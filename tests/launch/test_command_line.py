@@ -99,6 +99,8 @@ def test_the_command_line_wins_over_the_method(setups):
         (["dataset.segment_size=5000"], "fewer than two segments"),
         (["dataset=own/csv"], "dataset.path has no value"),
         (["dataset=own/csv", "dataset.path=nowhere.csv"], "no such file"),
+        (["tracking.uri=5"], "tracking.uri=5: expected text"),
+        (["data.cache=5"], "data.cache=5: expected text"),
         (["tracking.uri=file:here"], "The MLflow store file:here"),
         (["fuse=perhaps"], "fuse='perhaps': expected true or false"),
         (["-m", "hydra.launcher.n_jobs=many"], "hydra.launcher.n_jobs='many': expected a whole"),

@@ -1,5 +1,6 @@
 """Reading a store: what a run's tags, params and files become."""
 
+import tempfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -59,11 +60,14 @@ def test_a_step_curve_is_no_number_of_the_run():
     assert "online" not in row
 
 
-def test_a_real_store(here):
+def test_a_real_store(here, monkeypatch, tmp_path_factory):
     assert call(*TINY, "seed=0,1") == 0
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with pytest.raises(UserError, match="--include-short"):
         gather.gather(None)
     found = gather.gather(None, short=True)
+    assert not list(temporary.iterdir())  # no folder is left behind
     assert list(found.frame.seed) == [0, 1]
     (row, _) = found.frame.itertuples()
     assert row.variant == "st (learner.pretrain.steps=5)"
