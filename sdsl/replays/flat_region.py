@@ -4,8 +4,8 @@ xi <- xi + eta1 P_M grad L(theta + xi);  theta <- theta - eta2 (I - P_M) grad L(
 M spanned, layer by layer, by what the previous model's layers see of gold and lookback. xi starts
 from 0 at every step of descent. Algorithm 2 as printed carries it on, and nothing bounds it there.
 
-With `held` what drift has made untrue is not held on to. c = trust in gold and in the lookback: each
-set's loss weighs c of its own, its rows count c in M, and max(c) P_M stands for P_M: where neither
+With `held` what drift has made untrue is let go. c = trust in gold and in the lookback: each set's
+loss weighs c of its own, its rows count c in M, and max(c) P_M stands for P_M: where neither
 holds any longer, replay is plain descent on the new labels.
 """
 
