@@ -39,6 +39,7 @@ class Verdict:
     cells: int | None  # of R and R_context that differ; None: one has another shape
     false_statements: list[str]  # what the run says about itself and is not so
     differences: list[str]  # in data, code, versions or machine
+    page: str  # how to look at the run
 
     @property
     def same(self) -> bool:
@@ -66,7 +67,8 @@ def verify(run_id: str, uri: str | None = None) -> Verdict:
         for key in (*WATCHED, *MACHINE)
         if logged.tags.get(key) != now[key]
     ]
-    return Verdict(logged.name, _cells(logged, trial.outcome), false_statements, differences)
+    cells = _cells(logged, trial.outcome)
+    return Verdict(logged.name, cells, false_statements, differences, logged.page)
 
 
 def _cells(logged: "LoggedRun", outcome: "Outcome") -> int | None:
@@ -181,6 +183,7 @@ def _one(run_id: str, uri: str | None) -> int:
     print(f"What differs{besides}: " + ("" if verdict.differences else "nothing that is recorded."))
     for line in verdict.differences:
         print(f"  {line}")
+    print(verdict.page)
     return 0 if verdict.same else 1
 
 

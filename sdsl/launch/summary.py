@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sdsl.config.naming import Names
 from sdsl.launch.types import JobReport
-from sdsl.tracking.looking import MOST, look_at, run_ids
+from sdsl.tracking.looking import MOST, look_at, only, run_ids
 from sdsl.tracking.records import Entry
 
 BEST = " *"
@@ -178,7 +178,7 @@ def _filter(reports: Sequence[JobReport]) -> str:
     if len(parents) == 1:
         return f"tags.group_key = '{reports[0].group}'"
     if len(parents) <= MOST:
-        return f"attributes.run_id IN ({', '.join(map(repr, parents))})"
+        return only(*parents)
     streams = {report.names.stream for report in reports}
     one = f" and tags.stream = '{streams.pop()}'" if len(streams) == 1 else ""
     return f"tags.kind = 'group'{one}"

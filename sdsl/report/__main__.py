@@ -28,6 +28,8 @@ def main(words: Sequence[str] | None = None) -> int:
             lines = build(results, args.out, not args.no_figures, parts.next)
         for line in lines:
             print(line)
+        if not args.folder:
+            print(_page(args.uri, args.experiment))
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
@@ -82,6 +84,17 @@ def _results(args: argparse.Namespace) -> Results:
         tradeoff=export.read_measured(args.tradeoff),
         erratum=export.read_measured(beside),
     )
+
+
+def _page(uri: str | None, experiment: str) -> str:
+    """Where mlflow ui shows these runs: a line per configuration."""
+    from sdsl.tracking.address import store_uri
+    from sdsl.tracking.client import PatientClient
+    from sdsl.tracking.looking import look_at
+
+    place = store_uri(uri)
+    known = PatientClient(place).get_experiment_by_name(experiment)
+    return look_at(place, known.experiment_id, 'tags.kind = "group"')
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from sdsl.errors import UserError
 from sdsl.tracking import artifacts
 from sdsl.tracking.address import masked, store_uri
 from sdsl.tracking.client import PatientClient
+from sdsl.tracking.looking import look_at, only
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class LoggedRun:
     R: np.ndarray  # [T, T]
     R_context: np.ndarray | None  # the same in context, where it was asked for and offered
     digests: dict[str, str]  # tag -> SHA-256 of its file as it is now
+    page: str  # how to look at it in mlflow ui
 
 
 def read(run_id: str, uri: str | None) -> LoggedRun:
@@ -50,6 +52,7 @@ def read(run_id: str, uri: str | None) -> LoggedRun:
                 R=matrices["R.npy"],
                 R_context=matrices.get("R_context.npy"),
                 digests=artifacts.digests(files.values()),
+                page=look_at(store_uri(uri), run.info.experiment_id, only(run_id)),
             )
     except MlflowException as error:
         raise UserError(f"Run {run_id}: {masked(error.message)}") from None

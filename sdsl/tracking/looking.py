@@ -18,6 +18,11 @@ def look_at(uri: str, experiment: str, where: str) -> str:
     return f"Look at them: mlflow ui{store}, then open {HERE}/{page}"
 
 
+def only(*ids: str) -> str:
+    """The filter that shows these runs."""
+    return f"attributes.run_id IN ({', '.join(repr(i) for i in ids)})"
+
+
 def run_ids(ids: Sequence[str], computed: int) -> str:
     """'4 runs, 2 of them from the store: 0cd4..., 86f5...'; what was computed, and every id."""
     count = f"{len(ids)} run{'s' if len(ids) != 1 else ''}"

@@ -28,7 +28,10 @@ def test_a_logged_run_is_rerun_and_compared(run, capsys):
     assert (verdict.name, verdict.same, verdict.cells) == (f"{TINY_NAME} · seed 5", True, 0)
     assert verdict.differences == verdict.false_statements == []
     assert main([run_id]) == 0
-    assert "R is the same, bit for bit." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "R is the same, bit for bit." in out
+    assert out.splitlines()[-1].startswith("Look at them: mlflow ui, then open http://127.0.0.1")
+    assert run_id in out.splitlines()[-1]
 
     file = stored(run, "R.npy")
     R = np.load(file)

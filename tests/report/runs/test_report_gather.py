@@ -10,6 +10,7 @@ from cli import TINY, call, runs, stored
 from mlflow.entities import Metric
 
 from sdsl.errors import UserError
+from sdsl.report.__main__ import main
 from sdsl.report.claims import verdicts
 from sdsl.report.runs import export, gather
 from sdsl.report.runs.results import Results
@@ -105,3 +106,12 @@ def test_no_store_is_said_and_none_is_made(tmp_path):
     with pytest.raises(UserError, match="There is no store"):
         gather.gather(f"sqlite:///{tmp_path}/mlflow.db")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_command_ends_with_the_address_of_the_runs(here, capsys):
+    call(*TINY)
+    capsys.readouterr()
+    assert main(["--include-short", "--no-figures", "--out", "report"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("Look at them: mlflow ui, then open http://127.0.0.1")
+    assert last.endswith("searchFilter=tags.kind%20%3D%20%22group%22")
