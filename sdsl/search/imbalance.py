@@ -26,6 +26,7 @@ METHODS = {
     "ours": "method=ours",
     "ours_modes": "method=ours_modes",
     "tracker": "method=tracker",
+    "ours_tracker": "method=ours_tracker",
     "record": "method=record",
     "scargc": "method=scargc",
 }

@@ -52,7 +52,8 @@ class Screen:
         if self.waiting:
             count = len(self.shown) - self.before
             left = self.pace.left(count, count + len(self.waiting))
-            text += f", {len(self.waiting)} files to go{left}"
+            files = "file" if len(self.waiting) == 1 else "files"
+            text += f", {len(self.waiting)} {files} to go{left}"
         self.line("; ".join([text, *record.warnings]))
 
     def aside(self, name: str, reason: str) -> None:

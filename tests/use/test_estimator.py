@@ -120,7 +120,7 @@ def test_asking_changes_nothing(quick, turning):
 
 
 def test_rows_far_from_anything_seen(turning):
-    for method in ("ours", "scargc"):
+    for method in ("tracker", "ours", "scargc"):
         model = StreamClassifier(method).fit(*turning[0])
         model.adapt(turning[1][0])
         near, far = model.predict_proba(turning[2][0]), model.predict_proba(30 * turning[2][0])

@@ -78,6 +78,7 @@ def test_every_file_is_labelled_once(days, table, capfd):
     out, err = capfd.readouterr()
     assert "a: a number" in err and "day3.parquet: 60 rows" in err
     assert re.search(r"day1.csv: 60 rows in .* s, 4 files to go, \d+:\d\d left", err)
+    assert ", 1 file to go" in err
     (run,) = deployment_runs()
     assert err.splitlines()[-2] == f"1 run: {run.info.run_id}"
     where = f"attributes.run_id%20%3D%20%27{run.info.run_id}%27"
