@@ -1,0 +1,1 @@
+"""Numbers in Markdown texts, written from an exported folder (python -m sdsl.report.texts)."""

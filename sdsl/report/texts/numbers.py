@@ -1,0 +1,91 @@
+"""Single numbers that a sentence may name: <!-- kind words -->, with the words as arguments."""
+
+from collections.abc import Callable
+
+from sdsl.report.claims.book import paper_cell
+from sdsl.report.claims.claim import NOT_REPRODUCED, NOT_RUN, OUT_OF_REACH, REPRODUCED
+from sdsl.report.claims.verdicts import counts
+from sdsl.report.runs.names import LITERAL
+from sdsl.report.texts.facts import EIGHT, GAP, Facts, shown
+
+
+def acc_t(facts: Facts, method: str, stream: str) -> str:
+    return shown(facts.mean(method, stream, "acc_online"))
+
+
+def acc_T(facts: Facts, method: str, stream: str) -> str:
+    return shown(facts.mean(method, stream, "acc_final"))
+
+
+def context(facts: Facts, method: str, stream: str) -> str:
+    """Acc_T in context."""
+    return shown(facts.mean(method, stream, "acc_final_context"))
+
+
+def paper(facts: Facts, method: str, stream: str) -> str:
+    """The paper's Table 2."""
+    cell = paper_cell(method, stream)
+    return shown(cell.mean) if cell else GAP
+
+
+def reach(facts: Facts, stream: str) -> str:
+    """The best Acc_T of any one classifier that was measured."""
+    return shown(facts.literal.reach(stream))
+
+
+def low(facts: Facts, method: str, stream: str) -> str:
+    """Acc_t of the worst seed."""
+    return shown(facts.literal.scores(method, stream, "acc_online").min())
+
+
+def high(facts: Facts, method: str, stream: str) -> str:
+    """Acc_t of the best seed."""
+    return shown(facts.literal.scores(method, stream, "acc_online").max())
+
+
+def lowest(facts: Facts, method: str) -> str:
+    """The lowest mean Acc_t on the eight streams."""
+    return shown(min(facts.mean(method, stream, "acc_online") for stream in EIGHT))
+
+
+def swaps(facts: Facts, method: str, *streams: str) -> str:
+    """'5 of 40': runs with a lasting swap."""
+    return "{} of {}".format(*facts.swaps(method, *streams))
+
+
+def ahead(facts: Facts, first: str, second: str) -> str:
+    """'6 of 8': the streams on which the first has the higher mean Acc_t."""
+    pairs = [[facts.mean(m, s, "acc_online") for m in (first, second)] for s in EIGHT]
+    return f"{sum(a > b for a, b in pairs)} of {len(EIGHT)}"
+
+
+def best(facts: Facts, method: str) -> str:
+    """'7 of 8': where its mean Acc_t is the best of those that read no labels."""
+    return f"{facts.best['acc_online'].get(method, 0)} of {len(EIGHT)}"
+
+
+def ms(facts: Facts, method: str, stream: str) -> str:
+    """Milliseconds per segment and seed."""
+    value = facts.milliseconds(method, stream)
+    return GAP if value != value else f"{value:.0f}"
+
+
+def claims(facts: Facts, which: str = "") -> str:
+    """How many claims; or how many with a verdict."""
+    judged = facts.judged[LITERAL]
+    names = {
+        "reproduced": REPRODUCED,
+        "failed": NOT_REPRODUCED,
+        "beyond": OUT_OF_REACH,
+        "unrun": NOT_RUN,
+    }
+    return str(counts(judged)[names[which]] if which else len(judged))
+
+
+NUMBERS: dict[str, Callable[..., str]] = {
+    function.__name__: function
+    for function in (
+        *(acc_t, acc_T, context, paper, reach, low, high, lowest),
+        *(swaps, ahead, best, ms, claims),
+    )
+}
