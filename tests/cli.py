@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from forks import Forked
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
@@ -49,12 +48,8 @@ def call(*words: str) -> int:
     return 0
 
 
-def start(
-    *words: str, module: str = "sdsl.run", **environment: str
-) -> subprocess.Popen[str] | Forked:
+def start(*words: str, module: str = "sdsl.run", **environment: str) -> subprocess.Popen[str]:
     """A command in a process, and a process group, of its own: as in a terminal."""
-    if module == "sdsl.run" and not environment:
-        return Forked([module, *words], os.getcwd(), {**os.environ, "PYTHONPATH": str(ROOT)})
     return subprocess.Popen(
         [sys.executable, "-m", module, *words],
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
@@ -73,7 +68,7 @@ def at_once(*lines: tuple[str, ...]) -> list[str]:
     return [out for out, _ in said]
 
 
-def wait_for(condition: Callable[[], object], process: subprocess.Popen[str] | Forked) -> None:
+def wait_for(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
     end = time.monotonic() + 600
     while not looked(condition):
         assert process.poll() is None, process.communicate()[1]
