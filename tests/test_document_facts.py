@@ -199,6 +199,17 @@ def test_the_trackers_ablation_and_the_streams_set_apart():
     assert f"Below .8: {', '.join(below)}." in " ".join(text.split())
 
 
+def test_the_streams_of_many_features_moved_and_the_others_hardly():
+    runs = pd.read_csv(PAPER / "many_features.csv", index_col="stream")
+    before, after = (runs.filter(like=name).mean(axis=1) for name in ("before", "after"))
+    text = " ".join(named("outputs/paper/SETTINGS.md").text.split())
+    assert f"mean {shown(before.mean())} → {shown(after.mean())}" in text
+    assert f'"words" has {shown(after["words"])} instead of {shown(before["words"])}' in text
+    gain = after - before
+    assert set(gain.index[gain.abs() > 0.003]) == {"words", "stars turn", "crescent pairs"}
+    assert set(runs.index) <= set(FAMILIES["tracker"].streams)
+
+
 def test_the_table_of_registration():
     runs = pd.read_csv(PAPER / "registration.csv")
     assert runs.seed.min() >= 10
