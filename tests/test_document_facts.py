@@ -12,6 +12,7 @@ import yaml
 from documents import CONF, DOCUMENTS, README, SWEEPS, Document, named
 
 import sdsl
+from sdsl.report.runs.names import DATASETS, READ_LABELS
 from sdsl.search import imbalance
 from sdsl.search.table import compared, markdown
 from sdsl.search.variants import FAMILIES
@@ -22,7 +23,8 @@ every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda one: 
 
 
 def test_the_readme_is_short():
-    assert len(README.text.split()) <= 1500
+    shown = re.sub(r"<!--.*?-->", "", README.text)  # comments are not shown
+    assert len(shown.split()) <= 1500
     assert len(README.text.splitlines()) <= 200
 
 
@@ -98,77 +100,44 @@ def cells() -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(PAPER / "tables" / f"{name}.csv") for name in names}
 
 
-@pytest.fixture(scope="module")
-def tracked() -> pd.DataFrame:
-    """The runs of the tracker and of what it is compared with on the archive."""
-    return pd.read_csv(PAPER / "tracker" / "runs.csv")
-
-
-def on_the_eight(cells: pd.DataFrame, tracked: pd.DataFrame) -> pd.DataFrame:
-    """Mean Acc_t: one row per method, one column per dataset."""
-    mean = cells.pivot(index="method", columns="dataset", values="mean")
-    own = tracked[tracked.variant == "tracker"].groupby("stream").acc_online.mean()
-    mean.loc["tracker"] = own.reindex(mean.columns)
-    return mean
-
-
-def test_the_table_of_the_readme(cells, tracked):
-    mean = on_the_eight(cells["acc_online"], tracked)
+def test_the_table_of_the_readme(cells):
+    """The generated table once more, from the exported table."""
+    mean = cells["acc_online"].pivot(index="method", columns="dataset", values="mean")
     head = re.search(r"^\| method \|(.+)\|$", README.text, re.M)[1]
     datasets = [name.strip().lower() for name in head.split("|")]
-    assert sorted(datasets) == sorted(mean.columns)
-    rows = README.table("method")
-    assert len(rows) >= 5
+    assert sorted(datasets) == sorted(set(mean.columns) & set(DATASETS))
+    rows = {name: row for name, row in README.table("method").items() if name != "*data*"}
+    assert len(rows) >= 7
     for name, row in rows.items():
         method = re.match(r"`(\w+)`", name)[1]
-        assert row == [shown(mean.loc[method, dataset]) for dataset in datasets], method
+        ran = method in mean.index
+        assert row == [shown(mean.loc[method, d]) if ran else "–" for d in datasets], method
+    standing = cells["acc_online"].drop_duplicates("dataset").set_index("dataset")["standing"]
+    assert README.table("method")["*data*"] == [standing[dataset] for dataset in datasets]
 
 
-def test_the_other_numbers_of_the_readme(cells, tracked):
-    online, final = cells["acc_online"], cells["acc_final"]
-    known = [
-        *on_the_eight(online, tracked).loc["tracker"],
-        *online["mean"],
-        *final["mean"],
-        *online["static_bound"],
-        *final["paper_mean"],
-    ]
-    known = {shown(value) for value in known if value == value}
-    assert set(re.findall(r"(?<![\d.])\.\d{3}\b", README.text)) <= known
-
-
-def test_what_the_readme_says_of_the_table(cells, tracked):
-    frame = cells["acc_online"]
-    mean = on_the_eight(frame, tracked)
-    blind = mean.drop(["jt", "oracle_labels", "static_bound"], errors="ignore")
-    lead = (mean.loc["record"] - mean.loc["ours"])[lambda gap: gap > 0]
-    assert (len(lead), (lead < 0.01).sum()) == (6, 3)
-    assert (blind.idxmax() == "tracker").sum() == 7
-    assert blind.min(axis=1).idxmax() == "tracker"
-    assert shown(blind.min(axis=1).max()) == ".931"
-    own = tracked[(tracked.variant == "tracker") & tracked.stream.isin(mean.columns)]
-    assert (len(own), own.lasting_swap.sum()) == (40, 0)
-    assert shown(blind["spam"].max()) == shown(mean.loc["st", "spam"])
-    swaps = frame.set_index(["method", "dataset"])["swaps"]
-    assert swaps["ours", "mg_2c_2d"] == 5
-    standing = frame.drop_duplicates("dataset").set_index("dataset")["standing"]
-    assert standing["ug_2c_3d"] == "stand-in"
-    assert set(standing[standing == "reconstruction"].index) == {"ug_2c_5d", "spam"}
+def test_what_the_readme_says_of_the_table(cells):
+    """Start with the tracker; the paper's method follows drift, but is not the best."""
+    frame = cells["acc_online"][cells["acc_online"].dataset.isin(DATASETS)]
+    mean = frame.pivot(index="method", columns="dataset", values="mean")
+    assert mean.loc["ours", "ug_2c_2d"] > mean.loc["st", "ug_2c_2d"] + 0.2
+    blind = mean.drop([*READ_LABELS], errors="ignore").dropna()
+    assert blind.mean(axis=1).idxmax() != "ours"
+    swaps = frame.groupby("method").swaps.sum()
+    if "tracker" in blind.index:
+        assert blind.mean(axis=1).idxmax() == blind.min(axis=1).idxmax() == "tracker"
+        assert swaps["tracker"] < swaps["ours"]
+    by_cell = frame.set_index(["method", "dataset"])["swaps"]
+    assert by_cell["ours", "mg_2c_2d"] > by_cell["scargc", "mg_2c_2d"]
 
 
 def test_the_number_of_claims():
     verdicts = pd.read_csv(PAPER / "verdicts.csv").query("setting == 'literal'")["verdict"]
     n = verdicts.value_counts()
-    assert n["not run"] == 1
     text = " ".join(README.text.split())
     assert f"makes {len(verdicts)} claims that can be tested" in text
     assert f"**{n['reproduced']} are reproduced, {n['not reproduced']} are not.**" in text
-    assert f"Another {n['out of reach']} are out of reach" in text
-    counts = (
-        f"{len(verdicts)} claims are: {n['reproduced']} reproduced, {n['not reproduced']} not, "
-        f"{n['out of reach']} out of reach, {n['not run']} not run"
-    )
-    assert counts in " ".join(named("outputs/paper/README.md").text.split())
+    assert f"Another {n.get('out of reach', 0)} are out of reach" in text
 
 
 def test_the_table_of_the_search():
@@ -176,13 +145,14 @@ def test_the_table_of_the_search():
     assert table.strip() in named("outputs/paper/SETTINGS.md").text
 
 
-@pytest.mark.parametrize("method", ["gst", "sar"])
+@pytest.mark.parametrize("method", ["gst", "sar", "dann"])
 def test_baselines_were_searched_as_ours_was_and_the_rule_was_kept(method):
     family, file = FAMILIES[method], PAPER / f"search_{method}.csv"
     assert markdown(file, family).strip() in named("outputs/paper/SETTINGS.md").text
     table = compared(pd.read_csv(file), family)
-    # All streams of the search for ours, no fewer settings, and nothing that the rule would take.
+    # The streams of the search for ours, no fewer settings, and nothing that the rule would take.
     assert list(family.streams) == list(FAMILIES["ours"].streams)
+    assert len(table.columns) - 3 == {"dann": 5}.get(method, len(family.streams))
     assert len(table) >= len(pd.read_csv(PAPER / "search.csv").variant.unique())
     assert not table.isna().to_numpy().any()
     assert (table.gain <= 2 * table.se).all()
@@ -237,32 +207,6 @@ def test_what_one_run_costs():
     assert table[5] == [f"{sum(raw.values()):.2f} s" for raw in (one, twelve)]
     assert table[6][1] == f"{disk['database'] / 1e3:.0f} kB"
     assert table[7][1] == f"{disk['artifacts'] / 1e3:.0f} kB in {disk['files']:.0f} files"
-
-
-CONTEXT = ["acc_online", "acc_final", "acc_online_context", "acc_final_context"]
-
-
-def test_the_tables_of_the_tracker(tracked):
-    document = named("outputs/paper/tracker/README.md")
-    mean = tracked.groupby(["variant", "stream"])[CONTEXT].mean()
-    eight, archive = document.table("stream"), document.table("archive")
-    assert (len(eight), len(archive)) == (8, 8)
-    for name, row in eight.items():
-        found = [mean.loc["tracker", name.lower()][c] for c in CONTEXT]
-        found += [mean.loc["ours_tracker", name.lower()][c] for c in CONTEXT[:2]]
-        assert row == [shown(value) for value in found], name
-    for name, row in archive.items():
-        found = [mean.loc[m, f"archive_{name}"].acc_online for m in ("tracker", "scargc", "st")]
-        found.append(mean.loc["tracker", f"archive_{name}"].acc_final_context)
-        found.append(mean.loc["ours_tracker", f"archive_{name}"].acc_online)
-        assert row[:5] == [shown(value) for value in found], name
-
-
-def test_the_runs_of_the_tracker_are_of_one_clean_commit(tracked):
-    assert len(tracked) == 240
-    assert not tracked.dirty.any()
-    assert tracked.git_sha.nunique() == 1
-    assert tracked.lasting_swap[tracked.variant.str.endswith("tracker")].sum() == 0
 
 
 def test_the_bounds_of_the_replay():

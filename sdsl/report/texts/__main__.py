@@ -12,7 +12,7 @@ from sdsl.report.texts.facts import Facts
 from sdsl.report.texts.marks import renewed
 
 FOLDER = Path("outputs/paper")
-TEXTS = ("README.md", "conf/README.md", "outputs/paper/README.md", "outputs/paper/DETAILS.md")
+TEXTS = ("README.md", "outputs/paper/README.md", "outputs/paper/DETAILS.md")
 
 
 @guarded()

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from sdsl.report.claims.book import paper_cell
-from sdsl.report.claims.claim import NOT_REPRODUCED, NOT_RUN, OUT_OF_REACH, REPRODUCED
-from sdsl.report.claims.verdicts import counts
-from sdsl.report.runs.names import LITERAL
 from sdsl.report.texts.facts import EIGHT, GAP, Facts, shown
 
 
@@ -55,8 +54,18 @@ def swaps(facts: Facts, method: str, *streams: str) -> str:
 
 def ahead(facts: Facts, first: str, second: str) -> str:
     """'6 of 8': the streams on which the first has the higher mean Acc_t."""
-    pairs = [[facts.mean(m, s, "acc_online") for m in (first, second)] for s in EIGHT]
-    return f"{sum(a > b for a, b in pairs)} of {len(EIGHT)}"
+    return _ahead(facts, first, second, "acc_online")
+
+
+def ahead_T(facts: Facts, first: str, second: str) -> str:
+    """The same for Acc_T."""
+    return _ahead(facts, first, second, "acc_final")
+
+
+def _ahead(facts: Facts, first: str, second: str, metric: str) -> str:
+    gaps = [facts.mean(first, s, metric) - facts.mean(second, s, metric) for s in EIGHT]
+    known = [gap for gap in gaps if not np.isnan(gap)]
+    return f"{sum(gap > 0 for gap in known)} of {len(known)}" if known else GAP
 
 
 def best(facts: Facts, method: str) -> str:
@@ -64,28 +73,10 @@ def best(facts: Facts, method: str) -> str:
     return f"{facts.best['acc_online'].get(method, 0)} of {len(EIGHT)}"
 
 
-def ms(facts: Facts, method: str, stream: str) -> str:
-    """Milliseconds per segment and seed."""
-    value = facts.milliseconds(method, stream)
-    return GAP if value != value else f"{value:.0f}"
-
-
-def claims(facts: Facts, which: str = "") -> str:
-    """How many claims; or how many with a verdict."""
-    judged = facts.judged[LITERAL]
-    names = {
-        "reproduced": REPRODUCED,
-        "failed": NOT_REPRODUCED,
-        "beyond": OUT_OF_REACH,
-        "unrun": NOT_RUN,
-    }
-    return str(counts(judged)[names[which]] if which else len(judged))
-
-
 NUMBERS: dict[str, Callable[..., str]] = {
     function.__name__: function
     for function in (
         *(acc_t, acc_T, context, paper, reach, low, high, lowest),
-        *(swaps, ahead, best, ms, claims),
+        *(swaps, ahead, ahead_T, best),
     )
 }

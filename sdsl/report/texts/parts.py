@@ -1,10 +1,10 @@
 """The generated parts of the texts: name -> Markdown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sdsl.report.claims.claim import NOT_REPRODUCED, NOT_RUN, OUT_OF_REACH, REPRODUCED, VERDICTS
 from sdsl.report.claims.readings import summary
-from sdsl.report.claims.verdicts import counts
+from sdsl.report.claims.verdicts import Verdict, counts
 from sdsl.report.runs.names import LITERAL, TO_THE_LETTER
 from sdsl.report.texts import scores
 from sdsl.report.texts.facts import Facts
@@ -23,31 +23,29 @@ def claims(facts: Facts) -> str:
     )
     if n[NOT_RUN]:
         text += f" {n[NOT_RUN]} could not be run."
-    return f"{text} {summary([v.reading for v in judged])}"
+    return f"{text} {_summary(judged)}"
 
 
 def readings(facts: Facts) -> str:
-    """Verdicts by reading: claims about Ours twice, the others once."""
-    rows = []
-    for setting, judged in facts.judged.items():
-        of_ours = [v for v in judged if v.reading]
-        literal = [v.to_the_letter.partition(":")[0] for v in of_ours]
-        ours = [v.verdict for v in of_ours]
-        others = [v.verdict for v in judged if not v.reading]
-        where = "" if setting == LITERAL else f", {setting.name.lower()}"
-        for name, found in {
-            "about Ours, to the letter (`ours_literal`)": literal,
-            "about Ours, under our reading (`ours`)": ours,
-            "about other methods or the data": others,
-        }.items():
-            tally = [str(found.count(verdict)) for verdict in VERDICTS]
-            rows.append([f"{name}{where}", str(len(found)), *tally])
-    table = grid(["claims", "number", *VERDICTS], rows)
-    said = [
-        f"{setting.name}: {summary([v.reading for v in judged])}"
-        for setting, judged in facts.judged.items()
+    """Verdicts on the literal streams by reading: claims about Ours twice, the others once."""
+    judged = facts.judged[LITERAL]
+    of_ours = [v for v in judged if v.reading]
+    found = {
+        "about Ours, to the letter (`ours_literal`)": [
+            v.to_the_letter.partition(":")[0] for v in of_ours
+        ],
+        "about Ours, under our reading (`ours`)": [v.verdict for v in of_ours],
+        "about other methods or the data": [v.verdict for v in judged if not v.reading],
+    }
+    rows = [
+        [name, str(len(said)), *(str(said.count(verdict)) for verdict in VERDICTS)]
+        for name, said in found.items()
     ]
-    return f"{table}\n\n{' '.join(said)}"
+    return f"{grid(['claims', 'number', *VERDICTS], rows)}\n\n{_summary(judged)}"
+
+
+def _summary(judged: Sequence[Verdict]) -> str:
+    return summary([v.reading for v in judged])
 
 
 def runs(facts: Facts) -> str:
