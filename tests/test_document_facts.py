@@ -117,7 +117,7 @@ def test_the_table_of_the_readme(cells):
 
 
 def test_what_the_readme_says_of_the_table(cells):
-    """Ours follows drift, but is not the best; to the letter it does not; start with the tracker."""
+    """Ours follows drift but is not the best; to the letter it does not; use the tracker."""
     frame = cells["acc_online"][cells["acc_online"].dataset.isin(DATASETS)]
     mean = frame.pivot(index="method", columns="dataset", values="mean")
     crossing = mean["ug_2c_2d"]
