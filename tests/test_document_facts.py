@@ -117,10 +117,12 @@ def test_the_table_of_the_readme(cells):
 
 
 def test_what_the_readme_says_of_the_table(cells):
-    """Start with the tracker; the paper's method follows drift, but is not the best."""
+    """Ours follows drift but is not the best; to the letter it does not; use the tracker."""
     frame = cells["acc_online"][cells["acc_online"].dataset.isin(DATASETS)]
     mean = frame.pivot(index="method", columns="dataset", values="mean")
-    assert mean.loc["ours", "ug_2c_2d"] > mean.loc["st", "ug_2c_2d"] + 0.2
+    crossing = mean["ug_2c_2d"]
+    assert crossing["ours"] > crossing["st"] + 0.2
+    assert not crossing.get("ours_literal", 0) > crossing["st"] + 0.1
     blind = mean.drop([*READ_LABELS], errors="ignore").dropna()
     assert blind.mean(axis=1).idxmax() != "ours"
     swaps = frame.groupby("method").swaps.sum()
