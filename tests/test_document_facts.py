@@ -182,6 +182,15 @@ def test_the_streams_of_many_features_moved_and_the_others_hardly():
     assert set(runs.index) <= set(FAMILIES["tracker"].streams)
 
 
+def test_the_table_of_batches_in_context():
+    mean = pd.read_csv(PAPER / "bench" / "context.csv").groupby(["mixed", "rows"]).accuracy.mean()
+    text = named("outputs/paper/bench/README.md").text
+    alone = [shown(mean[False, rows]) for rows in (1, 10, 30, 100)]
+    mixed = [shown(mean[True, rows]) for rows in (10, 30, 100)]
+    assert f"| of one segment | {' | '.join(alone)} |" in text
+    assert f"| of two segments, mixed | – | {' | '.join(mixed)} |" in text
+
+
 def test_the_table_of_registration():
     runs = pd.read_csv(PAPER / "registration.csv")
     assert runs.seed.min() >= 10
