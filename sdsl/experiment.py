@@ -18,6 +18,7 @@ from sdsl.config import schema
 from sdsl.config.schema import Setup
 from sdsl.core import engine
 from sdsl.core.checkpoint import NoCheckpoint
+from sdsl.core.compiled import blas
 from sdsl.core.engine import OnStep, Outcome
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
@@ -85,6 +86,7 @@ def one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with blas().limit(limits=1):  # that of the compiled loops
+            yield
     finally:
         torch.set_num_threads(threads)

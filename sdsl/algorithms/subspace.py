@@ -8,16 +8,21 @@ from torch import Tensor
 
 
 def energy_projector(gram: Tensor, energy: float, most: int) -> tuple[Tensor, Tensor]:
-    """(P [B, w, w], its rank [B]) from Gram matrices [B, w, w].
+    """(P [B, w, w], its rank [B]) from Gram matrices [B, w, w]."""
+    vectors, rank = leading(gram, energy, most)
+    V = vectors * (torch.arange(gram.shape[1]) < rank[:, None])[:, None, :]
+    return V @ V.transpose(1, 2), rank
+
+
+def leading(gram: Tensor, energy: float, most: int) -> tuple[Tensor, Tensor]:
+    """(all eigenvectors as columns, leading ones first [B, w, w], how many of them it takes [B]).
 
     The Gram matrix of representations has their right singular vectors and squared singular values.
     """
     values, vectors = eigh(gram)
     values, vectors = values.flip(1).clamp(min=0), vectors.flip(2)
     share = values.cumsum(1) / values.sum(1, keepdim=True).clamp(min=1e-30)
-    rank = ((share < energy).sum(1) + 1).clamp(max=most)
-    V = vectors * (torch.arange(gram.shape[1]) < rank[:, None])[:, None, :]
-    return V @ V.transpose(1, 2), rank
+    return vectors, ((share < energy).sum(1) + 1).clamp(max=most)
 
 
 def eigh(gram: Tensor) -> tuple[Tensor, Tensor]:

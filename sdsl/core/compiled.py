@@ -1,12 +1,15 @@
-"""Loops that numba compiles to machine code: at their first call, then kept on disk beside the file.
+"""Loops that numba compiles to machine code at their first call, and keeps on disk.
 
 Without fast math, so sums keep their order: the bits of a replica are the same in any company.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import scipy.linalg  # noqa: F401  the BLAS that numba calls: loaded here, so that `blas` finds it
 from numba import njit
+from threadpoolctl import ThreadpoolController
 
 
 def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
@@ -15,3 +18,9 @@ def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
         return njit(cache=True, error_model="numpy")(loop)
     except RuntimeError:  # numba found no folder for its cache
         return njit(error_model="numpy")(loop)
+
+
+@cache
+def blas() -> ThreadpoolController:
+    """The number of threads of the products in such loops: `with blas().limit(limits=1)`."""
+    return ThreadpoolController().select(user_api="blas")

@@ -5,26 +5,21 @@ L = sum_k w_k mean CE(set k) + w(k) mean ||softmax h(x + e) - softmax h'(x + e')
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import repeat
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdsl.core.descent import fit
 from sdsl.core.finite import scored
-from sdsl.core.network import (
-    Theta,
-    backward,
-    cross_entropy,
-    cross_entropy_slope,
-    forward,
-    mean_teacher_slope,
-    through_relu,
-    trace,
-)
+from sdsl.core.kernel import buffers, zeros
+from sdsl.core.network import Theta, arrays, cross_entropy, forward
 from sdsl.core.replica import Batches, Draws, Rows
 from sdsl.core.scaler import Scaler
 from sdsl.core.training import Training
+
+NO_NOISE = torch.empty(0, 2, 0, 0)
 
 
 class Learner:
@@ -104,31 +99,27 @@ class Learner:
         batches = Batches(sets, weights, how.steps, how.batch, draws)
         if not (how.batch or how.consistency) and how.optimizer == "sgd":
             return self._fit_whole(how, batches.X, batches.y, batches.w)
-        optimizer = how.optimize(self.theta)
-        noisy = how.consistency and how.noise
-        noise = draws.normals(how.steps, 2, *batches.shape) if noisy else repeat(None)
-        for k, (x, y, w) in enumerate(batches):
-            if how.consistency:
-                inputs, logits, slope = self._mean_teacher(x, y, w, how, k, next(noise))
-            else:
-                inputs, logits = trace(x, self.theta)
-                slope = cross_entropy_slope(logits, y, w)
-            optimizer.step(backward(inputs, slope, self.theta), how.rate(k))
-            if how.consistency:
-                torch._foreach_lerp_(self.teacher, self.theta, 1 - min(1 - 1 / (k + 1), how.ema))
-        return cross_entropy(logits, y, w)
+        return torch.tensor([self._fit_one(s, how, batches, draws) for s in range(len(batches.X))])
 
-    def _mean_teacher(
-        self, x: Tensor, y: Tensor, w: Tensor, how: Training, k: int, noise: Tensor | None
-    ) -> tuple[list[Tensor], Tensor, Tensor]:
-        """(inputs of every layer, logits, d (CE + w(k) gap) / d logits)."""
-        student, teacher = x, x
-        if noise is not None:  # [S, 2, b, d]
-            student, teacher = torch.add(x[:, None], noise, alpha=how.noise).unbind(1)
-        inputs, logits = trace(student, self.theta)
-        target = trace(teacher, self.teacher)[1].mT.softmax(1).mT
-        weight = how.consistency * how.ramp_up(k)
-        return inputs, logits, mean_teacher_slope(logits, y, w, target, weight)
+    def _fit_one(self, s: int, how: Training, batches: Batches, draws: Draws) -> float:
+        """Replica s; its noise is drawn for as many steps at a time as stay in cache."""
+        theta, teacher = arrays(self.theta, s), arrays(self.teacher, s)
+        index, *rows = arrays([batches.index, batches.X, batches.y, batches.w], s)
+        m, v = zeros(theta), zeros(theta) if how.optimizer == "adam" else ()
+        steps = range(how.steps)
+        rates = np.array([how.rate(k) for k in steps])
+        weights = np.array([how.consistency * how.ramp_up(k) for k in steps])
+        noisy = how.consistency and how.noise
+        noise = draws.normals(s, how.steps, 2, *batches.shape) if noisy else iter([NO_NOISE])
+        at, k, loss = buffers(theta, batches.shape[0]), 0, 0.0
+        while k < how.steps:
+            e = next(noise)  # [some steps, 2, b, d]
+            now = slice(k, k + len(e) if noisy else how.steps)
+            picked = index[now] if how.batch else index
+            phase = picked, e.numpy() * np.float32(how.noise), rates[now], weights[now]
+            loss = fit(theta, teacher, m, v, at, tuple(rows), *phase, how.momentum, how.ema, k)
+            k = now.stop
+        return loss
 
     def _fit_whole(self, how: Training, x: Tensor, y: Tensor, w: Tensor) -> Tensor:
         """Full-batch SGD: small networks (RECORD's) at less than half the cost.
@@ -162,7 +153,7 @@ class Learner:
             slope = slope.mT
             for i in reversed(range(len(theta) - 1)):
                 slope = torch.bmm(slope, theta[i + 1][:, :-1].mT)
-                slope = through_relu(slope, inputs[i + 1][:, :, :-1])
+                slope = slope.mul_(inputs[i + 1][:, :, :-1] > 0)
                 if few and i == 0:
                     m[i].mul_(how.momentum).add_(slope)
                 else:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-AT_ONCE = 2**14  # normal numbers a replica, so that they stay in cache
+AT_ONCE = 2**16  # random numbers, so that they stay in cache
 
 
 def derive(seed: int, name: str) -> int:
@@ -33,18 +33,25 @@ class Draws:
     def normal(self, *shape: int) -> Tensor:
         return torch.stack([torch.randn(shape, generator=g) for g in self.generators])
 
-    def normals(self, steps: int, *shape: int) -> Iterator[Tensor]:
-        """What `normal` gives at each of these steps, drawn for several at once where it can be.
+    def normals(self, s: int, steps: int, *shape: int) -> Iterator[Tensor]:
+        """Replica s's alone, for so many steps: [some steps, ...] at a time."""
+        for n in portions(steps, math.prod(shape)):
+            yield torch.randn((n, *shape), generator=self.generators[s])
 
-        torch draws normal numbers by sixteens: only a multiple of it leaves nothing over.
-        """
-        n = math.prod(shape)
-        most = max(1, AT_ONCE // max(1, n)) if n % 16 == 0 else 1
-        for start in range(0, steps, most):
-            yield from self.normal(min(most, steps - start), *shape).unbind(1)
+    def uniforms(self, s: int, steps: int, *shape: int) -> Iterator[Tensor]:
+        """The same, uniform."""
+        for n in portions(steps, math.prod(shape)):
+            yield torch.rand((n, *shape), generator=self.generators[s])
 
     def permutation(self, n: int) -> Tensor:
         return torch.stack([torch.randperm(n, generator=g) for g in self.generators])
+
+
+def portions(steps: int, numbers: int) -> Iterator[int]:
+    """`steps` in parts of at most AT_ONCE numbers, so many a step."""
+    most = max(1, AT_ONCE // max(1, numbers))
+    for start in range(0, steps, most):
+        yield min(most, steps - start)
 
 
 def take(X: Tensor, index: Tensor) -> Tensor:
@@ -142,10 +149,10 @@ class Batches:
                 else torch.zeros_like(part, dtype=torch.long)
                 for start, part, rows in zip(starts, u, sets, strict=True)
             ]
-            index = torch.cat(parts, 2) + self.X.shape[1] * torch.arange(len(self.X)).view(-1, 1, 1)
-            self.index = index.transpose(0, 1).flatten(1)  # [steps, S b], rows of X.flatten(0, 1)
+            self.index = torch.cat(parts, 2)  # [S, steps, b]
             self.w = torch.cat([(f / batch)[:, None].expand(-1, batch) for f in filled], 1)
         else:
+            self.index = torch.arange(self.X.shape[1]).expand(len(self.X), 1, -1)  # at every step
             self.w = torch.cat(
                 [
                     rows.mask * (f / rows.count.clamp(min=1))[:, None]
@@ -165,7 +172,8 @@ class Batches:
             return
         S, b = self.w.shape
         X, y = self.X.flatten(0, 1), self.y.flatten()  # views: whoever writes to y is heard
-        for index in self.index:
+        offset = self.X.shape[1] * torch.arange(S).view(-1, 1, 1)
+        for index in (self.index + offset).transpose(0, 1).flatten(1):  # [S b]
             yield (
                 X.index_select(0, index).view(S, b, -1),
                 y.index_select(0, index).view(S, b),

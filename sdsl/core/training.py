@@ -1,7 +1,4 @@
-"""How a phase of training runs, and the optimizers: plain tensor code, blind to the replica axis.
-
-SGD: m <- momentum m + g, theta <- theta - lr m.  Adam: Kingma and Ba, 2015.
-"""
+"""How a phase of training runs, and the optimizers of core/descent for S replicas at once."""
 
 import math
 from dataclasses import dataclass
@@ -9,8 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sdsl.core import descent
 from sdsl.core.fields import choice, number, setting
-from sdsl.core.network import Theta
+from sdsl.core.network import Theta, arrays
 
 Grads = list[Tensor] | tuple[Tensor, ...]  # one tensor per layer
 
@@ -51,11 +49,10 @@ class Sgd:
         self.theta, self.momentum = theta, momentum
         self.m = [torch.zeros_like(p) for p in theta]
 
-    @torch.no_grad()
     def step(self, grads: Grads, lr: float) -> None:
-        torch._foreach_mul_(self.m, self.momentum)
-        torch._foreach_add_(self.m, grads)
-        torch._foreach_add_(self.theta, self.m, alpha=-lr)
+        for s in range(len(self.theta[0])):
+            parts = (arrays(part, s) for part in (self.theta, self.m, grads))
+            descent.sgd(*parts, lr, self.momentum)
 
 
 class Adam:
@@ -66,16 +63,8 @@ class Adam:
         self.m = [torch.zeros_like(p) for p in theta]
         self.v = [torch.zeros_like(p) for p in theta]
 
-    @torch.no_grad()
     def step(self, grads: Grads, lr: float) -> None:
         self.k += 1
-        b1, b2 = 0.9, 0.999
-        torch._foreach_lerp_(self.m, grads, 1 - b1)
-        torch._foreach_mul_(self.v, b2)
-        torch._foreach_addcmul_(self.v, grads, grads, value=1 - b2)
-        unbias = math.sqrt(1 - b2**self.k)
-        # eps under the root, not beside it: MKL's root of a 0 takes ten times as long.
-        root = torch._foreach_add(self.v, (1e-8 * unbias) ** 2)
-        torch._foreach_sqrt_(root)
-        rate = lr * unbias / (1 - b1**self.k)
-        torch._foreach_addcdiv_(self.theta, self.m, root, value=-rate)
+        for s in range(len(self.theta[0])):
+            parts = (arrays(part, s) for part in (self.theta, self.m, self.v, grads))
+            descent.adam(*parts, lr, self.k)

@@ -6,24 +6,29 @@ The min-max is one descent through a gradient reversal: identity forward, times 
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from sdsl.core.compiled import compiled
 from sdsl.core.contract import Pseudo, Replay, Step
+from sdsl.core.descent import gather, sgd
 from sdsl.core.fields import number
-from sdsl.core.learner import Learner
-from sdsl.core.network import (
-    Theta,
+from sdsl.core.kernel import (
+    NO_PULL,
+    Array,
+    Arrays,
+    Buffers,
     backward,
+    buffers,
     cross_entropy,
     cross_entropy_slope,
-    forward,
-    layer_gradient,
-    output_slopes,
     trace,
+    zeros,
 )
+from sdsl.core.learner import Learner
+from sdsl.core.network import Theta, arrays, forward
 from sdsl.core.replica import Batches, Draws, Rows
-from sdsl.core.training import Sgd
 
 
 def reversal(p: float) -> float:
@@ -45,25 +50,24 @@ class Adversarial(Replay):
     strength: float = number(low=0)  # lambda at the end of a step; 0: no adaptation
     width: int = number(low=1)  # of the domain head's hidden layer
 
-    @torch.no_grad()
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         target = pool(step.X, step.lookback)
         head = domain_head(learner.sizes[-2], self.width, step.draws)
-        optimizer = Sgd([*learner.theta, *head], self.momentum)
-        sets = Batches([step.gold, target], [1.0, 0.0], self.steps, self.batch, step.draws)
-        for k, (x, y, w) in enumerate(sets):
-            p = k / self.steps  # progress within this t
-            inputs, logits = trace(x, learner.theta)
-            slope = cross_entropy_slope(logits, y, w)
-            domain_logits, pull, grads = domain_gradient(inputs[-1], head)
-            pull *= -self.strength * reversal(p)  # what helps the domain head hurts the features
-            steps = [*backward(inputs, slope, learner.theta, pull), *grads]
-            optimizer.step(steps, self.lr * annealed(p))
-        return {
-            "loss_replay": cross_entropy(logits, y, w),
-            "loss_domain": cross_entropy(domain_logits, *domains(x)),
-            "domain_acc": domain_accuracy(step.gold, target, learner, head),
-        }
+        batches = Batches([step.gold, target], [1.0, 0.0], self.steps, self.batch, step.draws)
+        progress = [k / self.steps for k in range(self.steps)]  # within this t
+        rates = np.array([self.lr * annealed(p) for p in progress])
+        reversed_by = np.array([-self.strength * reversal(p) for p in progress])
+        found = []
+        for s in range(len(step.X)):
+            nets = arrays(learner.theta, s), arrays(head, s)
+            index, *rows = arrays([batches.index, batches.X, batches.y, batches.w], s)
+            at = (buffers(net, batches.shape[0]) for net in nets)
+            m = (zeros(net) for net in nets)
+            how = rates, reversed_by, self.momentum
+            found.append(descend(*nets, *m, *at, tuple(rows), index, *how))
+        loss, domain = torch.tensor(found).T
+        accuracy = domain_accuracy(step.gold, target, learner, head)
+        return {"loss_replay": loss, "loss_domain": domain, "domain_acc": accuracy}
 
 
 def pool(X: Tensor, lookback: Rows) -> Rows:
@@ -72,12 +76,8 @@ def pool(X: Tensor, lookback: Rows) -> Rows:
 
 
 def domain_head(features: int, width: int, draws: Draws) -> Theta:
-    """A fresh random classifier m -> width -> 1, initialised as the learner is.
-
-    Its last layer holds a second, idle column: torch multiplies by a single one along another path
-    (gemv) whose bits depend on S.
-    """
-    hidden, out = draws.uniform(features + 1, width), draws.uniform(width + 1, 2)
+    """A fresh random classifier m -> width -> 1, initialised as the learner is."""
+    hidden, out = draws.uniform(features + 1, width), draws.uniform(width + 1, 1)
     return [(2 * hidden - 1) / math.sqrt(features), (2 * out - 1) / math.sqrt(width)]
 
 
@@ -86,21 +86,52 @@ def domain_logit(f: Tensor, head: Theta) -> Tensor:
     return forward(f, head)[1][:, :, 0]
 
 
-def domains(x: Tensor) -> tuple[Tensor, Tensor]:
-    """(side, weight) of a batch's rows [S, 2b]: D, the first half, is 1 and X_t 0."""
-    side = (torch.arange(x.shape[1]) < x.shape[1] // 2).long()
-    return side.expand(x.shape[:2]), torch.full(x.shape[:2], 1 / x.shape[1])
+@compiled
+def domain_slope(logits: Array) -> float:
+    """BCE of a batch [2b, 1], D its first half, X_t the second; its slope in the logits' place."""
+    n, loss = len(logits), np.float32(0)
+    for i in range(n):
+        sign = np.float32(-1 if i < n // 2 else 1)  # X_t is to have a high logit
+        u = sign * logits[i, 0]
+        loss += (np.log1p(np.exp(-abs(u))) + max(-u, np.float32(0))) / n
+        logits[i, 0] = -sign / (1 + np.exp(u)) / n
+    return loss
 
 
-def domain_gradient(f: Tensor, head: Theta) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """(logits, d BCE / d features [S, 2b, m], d BCE / d head) of the domain head on a batch."""
-    inputs, logits = trace(f, head)
-    logits[:, :, 1] = 0  # BCE(u) is the cross-entropy of (u, 0), X_t the first class, D the second
-    slope = cross_entropy_slope(logits, *domains(f))
-    slope[:, :, 1] = 0  # the idle column
-    slopes = output_slopes(inputs, slope, head)
-    grads = [layer_gradient(h, s) for h, s in zip(inputs, slopes, strict=True)]
-    return logits, torch.bmm(slopes[0], head[0][:, :-1].mT), grads
+@compiled
+def descend(
+    theta: Arrays,
+    head: Arrays,
+    m: Arrays,
+    m_head: Arrays,
+    buffers: Buffers,
+    of_head: Buffers,
+    rows: tuple[Array, Array, Array],  # X [n, d], y [n], w [2b]
+    index: Array,  # [steps, 2b] into the rows
+    rates: Array,  # [steps]
+    reversed_by: Array,  # [steps]: -lambda
+    momentum: float,
+) -> tuple[float, float]:
+    """Steps of both nets on one replica; the last one's losses, before its update."""
+    X, y, w = rows
+    last, loss, domain = len(theta) - 1, np.float32(0), np.float32(0)
+    logits = buffers.slopes[last]
+    for k in range(len(index)):
+        label = y[index[k]]
+        gather(X, index[k], buffers.h[0])
+        trace(theta, buffers.h, logits)
+        loss = cross_entropy(logits, label, w)
+        cross_entropy_slope(logits, label, w)
+        of_head.h[0][:] = buffers.h[last]
+        trace(head, of_head.h, of_head.slopes[1])
+        domain = domain_slope(of_head.slopes[1])
+        backward(head, of_head.h, of_head.slopes, of_head.grads, NO_PULL)
+        # What helps the domain head hurts the features.
+        pull = np.float32(reversed_by[k]) * np.dot(of_head.slopes[0], head[0][:-1].T)
+        backward(theta, buffers.h, buffers.slopes, buffers.grads, pull)
+        sgd(theta, m, buffers.grads, rates[k], momentum)
+        sgd(head, m_head, of_head.grads, rates[k], momentum)
+    return loss, domain
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from torch import Tensor
 from sdsl.core.contract import Pseudo, Replay, Step
 from sdsl.core.fields import number, setting
 from sdsl.core.learner import Learner
-from sdsl.core.network import Theta, affine, forward, gradients
+from sdsl.core.network import Theta, affine, gradients, graph
 from sdsl.core.replica import Batches, Draws, Rows
 from sdsl.core.training import Adam
 
@@ -79,7 +79,7 @@ class Cotta(Replay):
 def folded(x: Tensor, theta: Theta, norm: Stats | None) -> tuple[Tensor, Theta]:
     """(logits of x, the parameters that give every hidden unit its gold mean and sd on x)."""
     if norm is None:
-        return forward(x, theta)[1], theta
+        return graph(x, theta), theta
     out = []
     for layer, (mean, sd) in zip(theta[:-1], norm, strict=True):
         z = affine(x, layer)

@@ -15,22 +15,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdsl.algorithms.flat_search import How, search, space_of
 from sdsl.algorithms.rehearsal import Rehearsal
-from sdsl.algorithms.subspace import energy_projector
+from sdsl.algorithms.subspace import leading
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Pseudo, Replay, Step
 from sdsl.core.fields import choice, number, setting
+from sdsl.core.kernel import buffers
 from sdsl.core.learner import Learner
-from sdsl.core.network import (
-    FEW,
-    Theta,
-    affine,
-    backward,
-    cross_entropy,
-    cross_entropy_slope,
-    trace,
-)
-from sdsl.core.replica import Batch, Batches, Draws, Rows
+from sdsl.core.network import Theta, affine, arrays
+from sdsl.core.replica import Batches, Draws, Rows
 
 SAMPLES = 256  # of memory at each step
 
@@ -71,7 +65,7 @@ class FlatRegion(Replay):
             for rows in (step.gold, step.lookback)
         )
         kept = kept * self.trust(step, learner.classes)
-        P, rank = self.projectors(step, (kept, back) if self.lets_go else None)
+        M, rank = self.subspace(step, (kept, back) if self.lets_go else None)
         if self.origin == "previous":
             learner.load(step.theta)
         sets = [step.gold, step.lookback, pseudo.rows]
@@ -79,22 +73,8 @@ class FlatRegion(Replay):
         if self.memory:
             sets.append(self.rehearsal.samples(SAMPLES, step.draws))
             weights.append(self.memory)
-        velocity = [torch.zeros_like(p) for p in learner.theta]
-        loss = rise = torch.zeros(len(step.X))
-        xi: Theta | None = None
-        for k, batch in enumerate(Batches(sets, weights, self.steps, self.batch, step.draws)):
-            point = learner.theta if self.no_xi else self.ascend(learner.theta, P, batch, xi)
-            if self.xi == "carried":
-                xi = list(torch._foreach_sub(point, learner.theta))
-            if k == self.steps - 1:
-                loss = loss_at(point, batch)
-                rise = loss - loss_at(learner.theta, batch)
-            G = slopes(point, batch)
-            if not self.no_proj:
-                G = [add_projected(g, p, g, -1) for g, p in zip(G, P, strict=True)]
-            torch._foreach_mul_(velocity, self.momentum)
-            torch._foreach_add_(velocity, G)
-            torch._foreach_add_(learner.theta, velocity, alpha=-self.eta2)
+        batches = Batches(sets, weights, self.steps, self.batch, step.draws)
+        loss, rise = self.search(learner.theta, M, torch.maximum(kept, back), batches)
         ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
         log = {"loss_replay": loss, "loss_rise": rise, "gold_trust": kept} | ranks
         log["lookback_trust"] = back
@@ -104,34 +84,39 @@ class FlatRegion(Replay):
             log["memory_numbers"] = self.rehearsal.past.numbers
         return log
 
-    def ascend(self, theta: Theta, P: list[Tensor], batch: Batch, xi: Theta | None = None) -> Theta:
-        """theta + xi: the worst case nearby, within M. The search starts at xi, or at 0."""
-        point = theta if xi is None else list(torch._foreach_add(theta, xi))
-        for _ in range(self.ascents):
-            G = slopes(point, batch)
-            if self.no_proj:
-                point = list(torch._foreach_add(point, G, alpha=self.eta1))
-            else:
-                layers = zip(point, P, G, strict=True)
-                point = [add_projected(q, p, g, self.eta1) for q, p, g in layers]
-        if self.xi_norm == "sam":
-            away = torch._foreach_sub(point, theta)
-            length = torch.stack([e.square().sum((1, 2)) for e in away]).sum(0).sqrt()
-            scale = (self.rho / length.clamp(min=1e-12)).view(-1, 1, 1)
-            point = [p + e * scale for p, e in zip(theta, away, strict=True)]
-        return point
+    def search(
+        self, theta: Theta, M: list[list[Tensor]], trust: Tensor, batches: Batches
+    ) -> tuple[Tensor, Tensor]:
+        """From theta on, in place; (the last loss, what of it is xi's), [S] each."""
+        held, found = trust.tolist() if self.lets_go else [1.0] * len(trust), []
+        for s, c in enumerate(held):
+            one = arrays(theta, s)
+            V = tuple(v.numpy() for v in M[s])
+            space = space_of(V, one)
+            index, *rows = arrays([batches.index, batches.X, batches.y, batches.w], s)
+            at = buffers(one, batches.shape[0])
+            found.append(search(one, self.how, space, c, at, tuple(rows), index))
+        loss, rise = torch.tensor(found).T
+        return loss, rise
+
+    @property
+    def how(self) -> How:
+        """The settings as the compiled search takes them."""
+        rho = self.rho if self.xi_norm == "sam" else 0.0
+        xi = self.no_xi, self.no_proj, self.xi == "carried"
+        return How(self.eta1, self.eta2, self.momentum, self.ascents, rho, *xi)
 
     @property
     def lets_go(self) -> bool:
         """Whether M is held only as far as what spans it is trusted."""
         return bool(self.held.overlap or self.held.agreement)
 
-    def projectors(
+    def subspace(
         self, step: Step, trust: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[list[Tensor], list[Tensor]]:
-        """P_M of every layer [S, in + 1, in + 1] and its rank [S], under the last parameters.
+    ) -> tuple[list[list[Tensor]], list[Tensor]]:
+        """(an orthonormal basis of M [rank, in + 1] by replica and layer, the ranks [S] by layer).
 
-        trust: [S] in gold and in the lookback; without it M is held whole.
+        M is what the layers see under the last parameters. trust: [S] in gold and in the lookback.
         """
         gold = Rows(
             step.gold.X[:, : self.rows],
@@ -150,45 +135,25 @@ class FlatRegion(Replay):
             seen = F.pad(h, (0, 1), value=1.0) * real  # [S, n, in + 1], bias included
             grams.append(seen.transpose(1, 2) @ seen)
             h = affine(h, layer).relu()
-        P, rank = span(grams, self.energy, self.cap)
-        if trust is not None:
-            P = [most[:, None, None] * p for p in P]
-        return P, rank
-
-
-def add_projected(base: Tensor, P: Tensor, g: Tensor, alpha: float) -> Tensor:
-    """base + alpha P g, all [S, in + 1, out]; P is symmetric, so few columns can go as few rows."""
-    if g.shape[2] < FEW:
-        return torch.baddbmm(base.mT, g.mT, P, alpha=alpha).mT
-    return torch.baddbmm(base, P, g, alpha=alpha)
-
-
-def slopes(theta: Theta, batch: Batch) -> list[Tensor]:
-    """The gradient of the weighted cross-entropy of a batch at any parameters."""
-    x, y, w = batch
-    inputs, logits = trace(x, theta)
-    return backward(inputs, cross_entropy_slope(logits, y, w), theta)
-
-
-def loss_at(theta: Theta, batch: Batch) -> Tensor:
-    """That cross-entropy: [S]."""
-    x, y, w = batch
-    return cross_entropy(trace(x, theta)[1], y, w)
+        V, rank = span(grams, self.energy, self.cap)
+        layers = [list(zip(v.mT, r, strict=True)) for v, r in zip(V, rank, strict=True)]
+        bases = [[v[:r].contiguous() for v, r in one] for one in zip(*layers, strict=True)]
+        return bases, rank
 
 
 def span(grams: list[Tensor], energy: float, cap: float) -> tuple[list[Tensor], list[Tensor]]:
-    """Projectors on the span of each layer's inputs, at most `cap` of its width, and their ranks.
+    """Eigenvectors of each layer's inputs, the leading ones first, and how many of them span M.
 
-    Layers of one width are decomposed in one batched call.
+    At most `cap` of a layer's width. Layers of one width are decomposed in one batched call.
     """
-    P: dict[int, Tensor] = {}
+    V: dict[int, Tensor] = {}
     rank: dict[int, Tensor] = {}
     S = len(grams[0])
     for width in {g.shape[1] for g in grams}:
         layers = [i for i, g in enumerate(grams) if g.shape[1] == width]
         together = torch.cat([grams[i] for i in layers])
-        projectors, ranks = energy_projector(together, energy, most=int(cap * width))
-        for i, p, r in zip(layers, projectors.split(S), ranks.split(S), strict=True):
-            P[i], rank[i] = p, r
+        vectors, ranks = leading(together, energy, most=int(cap * width))
+        for i, v, r in zip(layers, vectors.split(S), ranks.split(S), strict=True):
+            V[i], rank[i] = v, r
     order = range(len(grams))
-    return [P[i] for i in order], [rank[i] for i in order]
+    return [V[i] for i in order], [rank[i] for i in order]

@@ -14,7 +14,7 @@ from torch import Tensor
 from sdsl.core.contract import Pseudo, Replay, Step
 from sdsl.core.fields import choice, number
 from sdsl.core.learner import Learner
-from sdsl.core.network import Theta, forward, gradients
+from sdsl.core.network import Theta, gradients, graph
 from sdsl.core.replica import Batches, Draws, Rows
 from sdsl.core.training import Sgd
 
@@ -58,7 +58,7 @@ class Sar(Replay):
         return [*hidden, *self.source[len(hidden) :]]
 
     def entropy(self, x: Tensor) -> Tensor:
-        log_p = forward(x, self.network())[1].log_softmax(2)
+        log_p = graph(x, self.network()).log_softmax(2)
         return -(log_p.exp() * log_p).sum(2)  # [S, b]
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:

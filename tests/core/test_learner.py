@@ -8,14 +8,16 @@ import support
 import torch
 from support import training
 
+from sdsl.core import kernel
 from sdsl.core.learner import Learner
 from sdsl.core.network import (
+    affine,
     backward,
     cross_entropy,
     cross_entropy_slope,
     forward,
     gradients,
-    mean_teacher_slope,
+    graph,
     trace,
 )
 from sdsl.core.replica import Draws, Rows
@@ -49,6 +51,19 @@ def test_forward_is_an_mlp_with_its_bias_in_the_last_row(learner, batch):
         )
 
 
+def test_what_can_be_differentiated_is_the_same_network(learner, batch):
+    torch.testing.assert_close(graph(batch[0], learner.theta), forward(batch[0], learner.theta)[1])
+
+
+def test_more_rows_than_fit_into_the_cache_at_once(learner):
+    x = torch.randn(S, 300, SIZES[0], generator=torch.Generator().manual_seed(5))
+    features, logits = forward(x, learner.theta)
+    for n in (0, 1, 299):
+        one = forward(x[:, n : n + 1], learner.theta)
+        torch.testing.assert_close(one[0], features[:, n : n + 1])
+        torch.testing.assert_close(one[1], logits[:, n : n + 1])
+
+
 def test_cross_entropy_is_torchs(learner, batch):
     x, y, w = batch
     logits = forward(x, learner.theta)[1]
@@ -59,7 +74,7 @@ def test_cross_entropy_is_torchs(learner, batch):
 
 def test_gradient_by_hand_is_autograds(learner, batch):
     x, y, w = batch
-    expected = gradients(cross_entropy(forward(x, learner.theta)[1], y, w), learner.theta)
+    expected = gradients(cross_entropy(graph(x, learner.theta), y, w), learner.theta)
     with torch.no_grad():
         inputs, logits = trace(x, learner.theta)
         grads = backward(inputs, cross_entropy_slope(logits, y, w), learner.theta)
@@ -84,7 +99,10 @@ def test_gradient_through_the_features(learner, batch):
     """A loss on logits and features at once, as the label semantics add it."""
     x, y, w = batch
     pull = torch.randn(S, N, SIZES[-2], generator=torch.Generator().manual_seed(1))
-    f, logits = forward(x, learner.theta)
+    f = x
+    for layer in learner.theta[:-1]:
+        f = affine(f, layer).relu()
+    logits = affine(f, learner.theta[-1])
     loss = cross_entropy(logits, y, w) + (f * pull).sum((1, 2))
     expected = gradients(loss, learner.theta)
     with torch.no_grad():
@@ -100,8 +118,10 @@ def test_slope_of_the_mean_teacher_loss_is_autograds():
     gap = (logits.softmax(2) - target).square().mean((1, 2))
     loss = cross_entropy(logits, y, w) + 0.7 * gap
     expected = torch.autograd.grad(loss.sum(), logits)[0]
-    found = mean_teacher_slope(logits.detach(), y, w, target, 0.7)
-    torch.testing.assert_close(found, expected)
+    for s in range(S):
+        found = logits[s].detach().clone()
+        kernel.mean_teacher_slope(found.numpy(), *(a[s].numpy() for a in (y, w, target)), 0.7)
+        torch.testing.assert_close(found, expected[s])
 
 
 @pytest.mark.parametrize("decay", [False, True], ids=["constant", "falling"])
@@ -148,7 +168,7 @@ def test_fit_is_plain_descent_on_the_mean_loss_of_every_set(learner, batch):
     how = training(steps=3, batch=0, lr=0.1, momentum=0.0)
     theta = [p.detach().clone().requires_grad_() for p in learner.theta]
     for _ in range(3):
-        logits = forward(x, theta)[1]
+        logits = graph(x, theta)
         rows = -logits.log_softmax(2).gather(2, y[:, :, None]).squeeze(2)
         loss = rows[:, :4].mean(1) + 0.25 * rows[:, 4:].mean(1)
         grads = gradients(loss, theta)
@@ -165,7 +185,7 @@ def mean_teacher_by_autograd(learner: Learner, rows: Rows, X, how: Training):
     n = rows.X.shape[1]
     for k in range(how.steps):
         ramp = math.exp(-5 * (1 - min(1, (k + 1) / (0.3 * how.steps))) ** 2)
-        logits = forward(torch.cat([rows.X, X], 1), student)[1]
+        logits = graph(torch.cat([rows.X, X], 1), student)
         target = forward(torch.cat([rows.X, X], 1), teacher)[1].softmax(2)
         log_p = logits[:, :n].log_softmax(2).gather(2, rows.y[:, :, None]).squeeze(2)
         gap = (logits.softmax(2) - target).square().mean((1, 2))
@@ -193,7 +213,7 @@ def test_a_full_batch_takes_the_steps_of_plain_descent(d, hidden, decay):
     optimizer = how.optimize(plain.theta)
     w = rows.mask / rows.count[:, None]
     for k in range(how.steps):
-        expected = cross_entropy(forward(x, plain.theta)[1], y, w)
+        expected = cross_entropy(graph(x, plain.theta), y, w)
         optimizer.step(gradients(expected, plain.theta), how.rate(k))
     torch.testing.assert_close(loss, expected.detach(), rtol=1e-4, atol=1e-5)
     for a, b in zip(learner.theta, plain.theta, strict=True):

@@ -7,10 +7,20 @@ import pytest
 import support
 import torch
 
+from sdsl.algorithms.flat_search import ascend, space_of
 from sdsl.core.contract import Pseudo, Step
+from sdsl.core.kernel import buffers
 from sdsl.core.learner import Learner
+from sdsl.core.network import (
+    arrays,
+    backward,
+    cross_entropy,
+    cross_entropy_slope,
+    forward,
+    trace,
+)
 from sdsl.core.replica import Batches, Draws, Rows
-from sdsl.replays.flat_region import FlatRegion, loss_at, slopes
+from sdsl.replays.flat_region import FlatRegion
 
 SEEDS, SIZES = (3, 4), (4, 7, 6, 3)
 WEIGHTS = {"gold": 0.5, "lookback": 0.8, "segment": 1.2}
@@ -54,8 +64,34 @@ def batches(now: Step, how: FlatRegion) -> list:
     )
 
 
-def identity(theta) -> list[torch.Tensor]:
-    return [torch.eye(p.shape[1]).expand(len(p), -1, -1) for p in theta]
+def projectors(how: FlatRegion, now: Step, trust=None) -> list[torch.Tensor]:
+    """P_M of every layer [S, in + 1, in + 1]."""
+    bases, _ = how.subspace(now, trust)
+    return [torch.stack([v.T @ v for v in layer]) for layer in zip(*bases, strict=True)]
+
+
+def everything(theta) -> list[list[torch.Tensor]]:
+    """The basis of an M that is the whole space."""
+    return [[torch.eye(p.shape[1]) for p in theta] for _ in range(len(theta[0]))]
+
+
+def loss_at(theta, batch) -> torch.Tensor:
+    x, y, w = batch
+    return cross_entropy(forward(x, theta)[1], y, w)
+
+
+def ascended(how: FlatRegion, now: Step, learner: Learner, bases) -> list[torch.Tensor]:
+    """theta + xi on the first batch: what one step without descent finds."""
+    point, first = [], batches(now, how)[0]
+    for s in range(2):
+        theta = arrays(learner.theta, s)
+        x, y, w = (part[s].numpy() for part in first)
+        space = space_of(tuple(v.numpy() for v in bases[s]), theta)
+        at = buffers(theta, len(y))
+        at.h[0][:] = x
+        ascend(theta, how.how, space, 1.0, at, y, w)
+        point.append([torch.from_numpy(p) for p in space.point])
+    return [torch.stack(layer) for layer in zip(*point, strict=True)]
 
 
 # The equations, one replica at a time
@@ -203,13 +239,28 @@ def test_where_neither_gold_nor_lookback_holds_replay_is_plain_descent(now):
 def test_M_is_held_as_far_as_what_spans_it_is_trusted(now):
     how, none = flat(), torch.zeros(2)
     alone = replace(now, lookback=Rows.empty_like(now.X))
-    half = how.projectors(now, (torch.full((2,), 0.5), none))[0]  # gold alone, and half of it
-    whole = how.projectors(now, (torch.ones(2), torch.ones(2)))[0]
-    for p, gold in zip(half, how.projectors(alone)[0], strict=True):
-        torch.testing.assert_close(p, 0.5 * gold)
-    for p, both in zip(whole, how.projectors(now)[0], strict=True):
+    half = projectors(how, now, (torch.full((2,), 0.5), none))  # gold alone spans it
+    whole = projectors(how, now, (torch.ones(2), torch.ones(2)))
+    for p, gold in zip(half, projectors(how, alone), strict=True):
+        torch.testing.assert_close(p, gold)
+    for p, both in zip(whole, projectors(how, now), strict=True):
         assert torch.equal(p, both)
-    assert not any(p.any() for p in how.projectors(now, (none, none))[0])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_what_lies_in_M_moves_as_far_as_M_is_let_go(share, now):
+    """One step of descent, without xi: the gradient less `share` of its image in M."""
+    how = flat(no_xi=True, steps=1, held={"overlap": 1, "agreement": 0})
+    learner, sets = Learner(SIZES, SEEDS), [now.gold, now.lookback, segment(now).rows]
+    before, first = learner.copy(), batches(now, how)[0]
+    drawn = Batches(sets, list(WEIGHTS.values()), 1, how.batch, Draws(SEEDS, "batches"))
+    x, y, w = next(iter(drawn))
+    inputs, logits = trace(x, before)
+    G = backward(inputs, cross_entropy_slope(logits, y, w), before)
+    assert torch.equal(x, first[0])
+    how.search(learner.theta, how.subspace(now)[0], torch.full((2,), share), drawn)
+    for p, old, g, P in zip(learner.theta, before, G, projectors(how, now), strict=True):
+        torch.testing.assert_close(p.detach(), old - how.eta2 * (g - share * P @ g))
 
 
 # The subspace
@@ -218,7 +269,8 @@ def test_M_is_held_as_far_as_what_spans_it_is_trusted(now):
 @pytest.mark.parametrize("energy", [0.0, 0.6, 0.95, 1.0])
 @pytest.mark.parametrize("cap", [0.5, 1.0])
 def test_rank_is_the_fewest_directions_that_carry_the_energy(energy, cap, now):
-    P, rank = flat(energy=energy, cap=cap).projectors(now)
+    how = flat(energy=energy, cap=cap)
+    P, rank = projectors(how, now), how.subspace(now)[1]
     for s in range(2):
         for layer, M in enumerate(slow_bases(now, s, energy, cap)):
             if energy < 1:
@@ -235,9 +287,9 @@ def test_the_cap_leaves_room_in_a_narrow_layer():
     X = Draws(SEEDS, "x").normal(30, 2)
     gold = Rows.full(X, (X[:, :, 0] > 0).long())
     now = Step(1, gold, Rows.empty_like(X), X, learner.copy(), Draws(SEEDS, "b"))
-    _, rank = flat(energy=0.999).projectors(now)
+    _, rank = flat(energy=0.999).subspace(now)
     assert rank[0].tolist() == [1, 1]
-    _, rank = flat(energy=0.999, cap=1.0).projectors(now)
+    _, rank = flat(energy=0.999, cap=1.0).subspace(now)
     assert rank[0].tolist() == [3, 3]
 
 
@@ -247,13 +299,13 @@ def test_gold_rows_beyond_the_limit_are_not_looked_at(now):
         Rows(now.gold.X[:, :4], now.gold.y[:, :4], torch.tensor([4, 4])),
         *(now.lookback, now.X, now.theta, now.draws),
     )
-    for a, b in zip(flat(rows=4).projectors(now)[0], flat().projectors(few)[0], strict=True):
+    for a, b in zip(projectors(flat(rows=4), now), projectors(flat(), few), strict=True):
         torch.testing.assert_close(a, b)
 
 
 def test_padding_of_the_lookback_is_not_looked_at(now):
     now.lookback.X[1, 3:] = 1e3
-    P = flat().projectors(now)[0]
+    P = projectors(flat(), now)
     for layer, M in enumerate(slow_bases(now, 1, 0.95, 0.5)):
         np.testing.assert_allclose(P[layer][1], M @ M.T, atol=1e-4)
 
@@ -261,9 +313,9 @@ def test_padding_of_the_lookback_is_not_looked_at(now):
 def test_what_is_left_of_a_gradient_lies_off_M(now, learner):
     """||M^T G|| < 1e-6 ||G|| after projection."""
     how = flat()
-    P, _ = how.projectors(now)
-    with torch.no_grad():
-        G = slopes(learner.theta, batches(now, how)[0])
+    P, (x, y, w) = projectors(how, now), batches(now, how)[0]
+    inputs, logits = trace(x, learner.theta)
+    G = backward(inputs, cross_entropy_slope(logits, y, w), learner.theta)
     for g, p in zip(G, P, strict=True):
         left = g - p @ g
         assert ((p @ left).norm(dim=(1, 2)) < 1e-6 * g.norm(dim=(1, 2))).all()
@@ -275,7 +327,7 @@ def test_parameters_never_move_within_M(momentum, now, learner):
     """What the previous model made of gold and lookback is kept, as far as M spans it."""
     how = flat(momentum=momentum, steps=20)
     how.replay(now, segment(now), learner)
-    for p, old, P in zip(learner.theta, now.theta, how.projectors(now)[0], strict=True):
+    for p, old, P in zip(learner.theta, now.theta, projectors(how, now), strict=True):
         moved = p.detach() - old
         assert moved.norm() > 0.1
         assert (P @ moved).norm() < 1e-5 * moved.norm()
@@ -283,7 +335,7 @@ def test_parameters_never_move_within_M(momentum, now, learner):
 
 def test_a_layer_whose_M_is_everything_does_not_move(now, learner, monkeypatch):
     how, before = flat(eta1=0.0), learner.copy()
-    monkeypatch.setattr(how, "projectors", lambda *_: (identity(learner.theta), []))
+    monkeypatch.setattr(how, "subspace", lambda *_: (everything(learner.theta), []))
     how.replay(now, segment(now), learner)
     assert all(torch.equal(p, q) for p, q in zip(learner.theta, before, strict=True))
 
@@ -294,13 +346,13 @@ def test_a_layer_whose_M_is_everything_does_not_move(now, learner, monkeypatch):
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_loss_rises_under_xi(whole, now, learner):
     how = flat(eta1=0.05)
-    P = identity(learner.theta) if whole else how.projectors(now)[0]
-    with torch.no_grad():
-        for batch in batches(now, how):
-            point = how.ascend(learner.theta, P, batch)
-            assert (loss_at(point, batch) > loss_at(learner.theta, batch) + 1e-5).all()
-            for e, p in zip(torch._foreach_sub(point, learner.theta), P, strict=True):
-                torch.testing.assert_close(p @ e, e, rtol=1e-4, atol=1e-6)
+    bases = everything(learner.theta) if whole else how.subspace(now)[0]
+    point, batch = ascended(how, now, learner, bases), batches(now, how)[0]
+    assert (loss_at(point, batch) > loss_at(learner.theta, batch) + 1e-5).all()
+    for layer, p in enumerate(learner.theta):
+        for s in range(2):
+            e, v = point[layer][s] - p[s].detach(), bases[s][layer]
+            torch.testing.assert_close(v.T @ v @ e, e, rtol=1e-4, atol=1e-6)
 
 
 def test_the_rise_is_logged(now, learner):
@@ -312,9 +364,8 @@ def test_the_rise_is_logged(now, learner):
 
 def test_sam_gives_xi_a_length(now, learner):
     how = flat(xi_norm="sam", rho=0.05)
-    with torch.no_grad():
-        point = how.ascend(learner.theta, how.projectors(now)[0], batches(now, how)[0])
-        xi = torch._foreach_sub(point, learner.theta)
+    point = ascended(how, now, learner, how.subspace(now)[0])
+    xi = [p - q.detach() for p, q in zip(point, learner.theta, strict=True)]
     length = sum(e.square().sum((1, 2)) for e in xi).sqrt()
     torch.testing.assert_close(length, torch.tensor([0.05, 0.05]))
 

@@ -1,0 +1,114 @@
+"""Steps of descent in compiled loops, one replica at a time: SGD, Adam, and a mean-teacher fit.
+
+SGD: m <- momentum m + g, theta <- theta - lr m.  Adam: Kingma and Ba, 2015.
+"""
+
+import numpy as np
+
+from sdsl.core.compiled import compiled
+from sdsl.core.kernel import (
+    NO_PULL,
+    Array,
+    Arrays,
+    Buffers,
+    backward,
+    cross_entropy,
+    cross_entropy_slope,
+    mean_teacher_slope,
+    softmax,
+    trace,
+)
+
+
+@compiled
+def gather(X: Array, rows: Array, out: Array) -> None:
+    """out_i = X[rows_i]."""
+    for i in range(len(rows)):
+        for j in range(X.shape[1]):
+            out[i, j] = X[rows[i], j]
+
+
+@compiled
+def sgd(theta: Arrays, m: Arrays, grads: Arrays, lr: float, momentum: float) -> None:
+    lr, momentum = np.float32(lr), np.float32(momentum)
+    for i in range(len(theta)):
+        p, a, g = theta[i], m[i], grads[i]
+        for j in range(p.shape[0]):
+            for k in range(p.shape[1]):
+                a[j, k] = momentum * a[j, k] + g[j, k]
+                p[j, k] -= lr * a[j, k]
+
+
+@compiled
+def adam(theta: Arrays, m: Arrays, v: Arrays, grads: Arrays, lr: float, step: int) -> None:
+    """At step 1, 2, ...: along the gradient's moving mean over the root of its moving square."""
+    b1, b2 = np.float32(0.9), np.float32(0.999)
+    unbias = np.sqrt(1 - 0.999**step)
+    rate, eps = np.float32(lr * unbias / (1 - 0.9**step)), np.float32(1e-8 * unbias)
+    for i in range(len(theta)):
+        p, a, b, g = theta[i], m[i], v[i], grads[i]
+        for j in range(p.shape[0]):
+            for k in range(p.shape[1]):
+                a[j, k] = b1 * a[j, k] + (1 - b1) * g[j, k]
+                b[j, k] = b2 * b[j, k] + (1 - b2) * g[j, k] * g[j, k]
+                p[j, k] -= rate * a[j, k] / (np.sqrt(b[j, k]) + eps)
+
+
+@compiled
+def follow(teacher: Arrays, theta: Arrays, share: float) -> None:
+    """teacher <- teacher + share (theta - teacher)."""
+    share = np.float32(share)
+    for i in range(len(theta)):
+        p, q = theta[i], teacher[i]
+        for j in range(p.shape[0]):
+            for k in range(p.shape[1]):
+                q[j, k] += share * (p[j, k] - q[j, k])
+
+
+@compiled
+def fit(
+    theta: Arrays,
+    teacher: Arrays,
+    m: Arrays,
+    v: Arrays,  # empty for SGD
+    buffers: Buffers,
+    rows: tuple[Array, Array, Array],  # X [n, d], y [n], w [b]
+    index: Array,  # [steps, b] into the rows; a single one serves all steps
+    noise: Array,  # [steps, 2, b, d] of student and teacher, times its sd; no rows: none
+    rates: Array,  # [steps]: the learning rate
+    weights: Array,  # [steps]: of the mean-teacher term
+    momentum: float,
+    ema: float,
+    first: int,  # steps taken before these
+) -> float:
+    """Steps of a mean-teacher fit; the last one's cross-entropy, before its update."""
+    (X, y, w), (h, slopes, grads) = rows, buffers
+    last = len(theta) - 1
+    target, loss = np.empty_like(slopes[last]), np.float32(0)
+    for k in range(len(rates)):
+        batch = index[min(k, len(index) - 1)]
+        label, consistent = y[batch], weights[k] > 0
+        gather(X, batch, h[0])
+        if consistent:
+            if len(noise):
+                h[0][:] += noise[k, 1]
+            trace(teacher, h, target)
+            softmax(target)
+            if len(noise):
+                gather(X, batch, h[0])
+                h[0][:] += noise[k, 0]
+        trace(theta, h, slopes[last])
+        if k == len(rates) - 1:
+            loss = cross_entropy(slopes[last], label, w)
+        if consistent:
+            mean_teacher_slope(slopes[last], label, w, target, weights[k])
+        else:
+            cross_entropy_slope(slopes[last], label, w)
+        backward(theta, h, slopes, grads, NO_PULL)
+        if len(v):
+            adam(theta, m, v, grads, rates[k], first + k + 1)
+        else:
+            sgd(theta, m, grads, rates[k], momentum)
+        if consistent:
+            follow(teacher, theta, 1 - min(1 - 1 / (first + k + 1), ema))
+    return loss

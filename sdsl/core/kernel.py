@@ -1,0 +1,154 @@
+"""One replica's network in compiled loops: its outputs, its losses, and their gradient by hand.
+
+Encoder f: h_i = relu([h_{i-1} 1] theta_i), layer by layer. Classifier g: logits = [h 1] theta_last.
+
+theta: an array [in + 1, out] per layer, its last row the bias. h: the input of every layer [b, in],
+h[0] = x. slopes: d loss / d every layer's output before its ReLU [b, out]; the last of them first
+takes the logits. All are written again at every step, so that a whole update stays in the cache.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sdsl.core.compiled import compiled
+
+Array = np.ndarray
+Arrays = tuple[Array, ...]  # one per layer
+NO_PULL = np.empty((0, 0), np.float32)
+
+
+class Buffers(NamedTuple):
+    """What an update of b rows writes."""
+
+    h: Arrays
+    slopes: Arrays
+    grads: Arrays  # [in + 1, out]
+
+
+def buffers(theta: Arrays, b: int) -> Buffers:
+    h = tuple(np.empty((b, len(layer) - 1), np.float32) for layer in theta)
+    slopes = tuple(np.empty((b, layer.shape[1]), np.float32) for layer in theta)
+    return Buffers(h, slopes, zeros(theta))
+
+
+def zeros(theta: Arrays) -> Arrays:
+    return tuple(np.zeros_like(layer) for layer in theta)
+
+
+@compiled
+def affine(x: Array, layer: Array, relu: bool, out: Array) -> None:
+    """[x 1] layer, its negative part cut off for a ReLU; NaN stays."""
+    np.dot(x, layer[:-1], out)
+    bias = layer[-1]
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            z = out[i, j] + bias[j]
+            out[i, j] = np.float32(0) if relu and z <= 0 else z
+
+
+@compiled
+def trace(theta: Arrays, h: Arrays, logits: Array) -> None:
+    """The input of every layer from h[0], and the logits."""
+    last = len(theta) - 1
+    for i in range(last):
+        affine(h[i], theta[i], True, h[i + 1])
+    affine(h[last], theta[last], False, logits)
+
+
+@compiled
+def backward(theta: Arrays, h: Arrays, slopes: Arrays, grads: Arrays, pull: Array) -> None:
+    """d loss / d theta from d loss / d logits, the last of the slopes, and d loss / d features.
+
+    pull: the latter [b, m]; without rows the loss depends on the features by the logits alone.
+    """
+    last = len(theta) - 1
+    for i in range(last, -1, -1):
+        layer_gradient(h[i], slopes[i], grads[i])
+        if i:
+            np.dot(slopes[i], theta[i][:-1].T, slopes[i - 1])
+            if i == last and len(pull):
+                slopes[i - 1][:] += pull
+            through_relu(slopes[i - 1], h[i])
+
+
+@compiled
+def layer_gradient(h: Array, slope: Array, grad: Array) -> None:
+    """d loss / d layer [in + 1, out]: [h 1]^T slope."""
+    np.dot(h.T, slope, grad[:-1])
+    bias = grad[-1]
+    bias[:] = 0
+    for i in range(slope.shape[0]):
+        for j in range(slope.shape[1]):
+            bias[j] += slope[i, j]
+
+
+@compiled
+def through_relu(slope: Array, output: Array) -> None:
+    """d loss / d the input of a ReLU in the place of d loss / d its output."""
+    for i in range(slope.shape[0]):
+        for j in range(slope.shape[1]):
+            slope[i, j] = np.float32(0) if output[i, j] <= 0 else slope[i, j]
+
+
+@compiled
+def softmax(logits: Array) -> None:
+    """In place, row by row."""
+    for i in range(logits.shape[0]):
+        most, total = logits[i].max(), np.float32(0)
+        for c in range(logits.shape[1]):
+            logits[i, c] = np.exp(logits[i, c] - most)
+            total += logits[i, c]
+        for c in range(logits.shape[1]):
+            logits[i, c] /= total
+
+
+@compiled
+def cross_entropy(logits: Array, y: Array, w: Array) -> float:
+    """sum_i w_i CE(logits_i, y_i)."""
+    loss = np.float32(0)
+    for i in range(logits.shape[0]):
+        most, total = logits[i].max(), np.float32(0)
+        for c in range(logits.shape[1]):
+            total += np.exp(logits[i, c] - most)
+        loss += w[i] * (np.log(total) + most - logits[i, y[i]])
+    return loss
+
+
+@compiled
+def cross_entropy_slope(logits: Array, y: Array, w: Array) -> None:
+    """d cross_entropy / d logits, w (softmax - onehot), in the place of the logits."""
+    softmax(logits)
+    for i in range(logits.shape[0]):
+        for c in range(logits.shape[1]):
+            logits[i, c] *= w[i]
+        logits[i, y[i]] -= w[i]
+
+
+@compiled
+def mean_teacher_slope(logits: Array, y: Array, w: Array, target: Array, weight: float) -> None:
+    """d (cross_entropy + weight mean (softmax - target)^2) / d logits, in their place."""
+    softmax(logits)
+    share = np.float32(2 / logits.size)
+    for i in range(logits.shape[0]):
+        p = logits[i]
+        inner = np.float32(0)
+        for c in range(len(p)):
+            inner += share * (p[c] - target[i, c]) * p[c]
+        for c in range(len(p)):
+            gap = p[c] * (share * (p[c] - target[i, c]) - inner)
+            p[c] = w[i] * p[c] + np.float32(weight) * gap
+        p[y[i]] -= w[i]
+
+
+@compiled
+def forward(theta: Arrays, X: Array, h: Arrays, features: Array, logits: Array) -> None:
+    """Features f(x) [n, m] and logits [n, C] of any rows, as many at a time as h holds."""
+    last, most = len(theta) - 1, len(h[0])
+    for start in range(0, len(X), most):
+        n = min(most, len(X) - start)
+        h[0][:n] = X[start : start + n]
+        for i in range(last):
+            affine(h[i][:n], theta[i], True, h[i + 1][:n])
+        features[start : start + n] = h[last][:n]
+        affine(h[last][:n], theta[last], False, logits[start : start + n])
