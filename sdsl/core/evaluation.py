@@ -20,9 +20,7 @@ from sdsl.core.scaler import Scaler
 from sdsl.core.stream import Stream
 from sdsl.core.thin import Thin
 
-CHUNK = (
-    512  # test rows in a forward pass: activations stay in cache. Fixed: bits must not hang on S
-)
+CHUNK = 8192  # test rows at a time, so that few are held in two forms
 
 
 LONG = 1_000  # segments up to which all cells of R are filled, unless told otherwise

@@ -143,12 +143,16 @@ def mean_teacher_slope(logits: Array, y: Array, w: Array, target: Array, weight:
 
 @compiled
 def forward(theta: Arrays, X: Array, h: Arrays, features: Array, logits: Array) -> None:
-    """Features f(x) [n, m] and logits [n, C] of any rows, as many at a time as h holds."""
+    """Features f(x) [n, m] and logits [n, C] of any rows, as many at a time as h holds.
+
+    features: without rows they are not wanted.
+    """
     last, most = len(theta) - 1, len(h[0])
     for start in range(0, len(X), most):
         n = min(most, len(X) - start)
         h[0][:n] = X[start : start + n]
         for i in range(last):
             affine(h[i][:n], theta[i], True, h[i + 1][:n])
-        features[start : start + n] = h[last][:n]
+        if len(features):
+            features[start : start + n] = h[last][:n]
         affine(h[last][:n], theta[last], False, logits[start : start + n])

@@ -14,7 +14,7 @@ from torch import Tensor
 from sdsl.core.descent import fit
 from sdsl.core.finite import scored
 from sdsl.core.kernel import buffers, zeros
-from sdsl.core.network import Theta, arrays, cross_entropy, forward
+from sdsl.core.network import Theta, arrays, cross_entropy, forward, scores
 from sdsl.core.replica import Batches, Draws, Rows
 from sdsl.core.scaler import Scaler
 from sdsl.core.training import Training
@@ -70,13 +70,13 @@ class Learner:
 
     @torch.no_grad()
     def probabilities(self, x: Tensor) -> Tensor:
-        return forward(x, self.theta)[1].softmax(2)
+        return scores(x, self.theta).softmax(2)
 
     @torch.no_grad()
     def predict(self, x: Tensor) -> Tensor:
         if self.classifier is not None:
             return self.classifier(x)
-        return scored(forward(x, self.theta)[1], "the network's outputs").argmax(2)
+        return scored(scores(x, self.theta), "the network's outputs").argmax(2)
 
     @torch.no_grad()
     def fit(

@@ -34,14 +34,20 @@ def arrays(tensors: Sequence[Tensor], s: int) -> Arrays:
 
 def forward(x: Tensor, theta: Theta) -> tuple[Tensor, Tensor]:
     """(features f(x) [S, n, m], logits h(x) [S, n, C]) under any parameters, without a graph."""
-    S, n, _ = x.shape
+    features = x.new_empty(*x.shape[:2], theta[-1].shape[1] - 1)
+    return features, scores(x, theta, features)
+
+
+def scores(x: Tensor, theta: Theta, features: Tensor | None = None) -> Tensor:
+    """The logits alone; writes the features where there is room for them."""
     x, theta = x.contiguous(), [p.contiguous() for p in theta]
-    features = x.new_empty(S, n, theta[-1].shape[1] - 1)
-    logits = x.new_empty(S, n, theta[-1].shape[2])
+    if features is None:
+        features = x.new_empty(len(x), 0, theta[-1].shape[1] - 1)
+    logits = x.new_empty(*x.shape[:2], theta[-1].shape[2])
     h = kernel.buffers(arrays(theta, 0), CHUNK).h
-    for s in range(S):
+    for s in range(len(x)):
         kernel.forward(arrays(theta, s), *arrays([x], s), h, *arrays([features, logits], s))
-    return features, logits
+    return logits
 
 
 def trace(x: Tensor, theta: Theta) -> tuple[list[Tensor], Tensor]:

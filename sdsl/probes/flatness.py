@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sdsl.core.engine import Outcome
 from sdsl.core.fields import number, setting
-from sdsl.core.network import forward
+from sdsl.core.network import scores
 from sdsl.core.probe import Probe
 from sdsl.core.replica import Draws
 from sdsl.core.stream import Stream
@@ -56,5 +56,5 @@ def accuracy(theta: list[Tensor], unit: list[Tensor], b: float, X: Tensor, y: Te
     shaken = [p + b * u for p, u in zip(theta, unit, strict=True)]  # [draws, in + 1, out]
     if b == 0:
         shaken = [p[:1] for p in shaken]
-    logits = forward(X.expand(len(shaken[0]), -1, -1), shaken)[1]
+    logits = scores(X.expand(len(shaken[0]), -1, -1), shaken)
     return float((logits.argmax(2) == y).double().mean())

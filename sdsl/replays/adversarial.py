@@ -27,7 +27,7 @@ from sdsl.core.kernel import (
     zeros,
 )
 from sdsl.core.learner import Learner
-from sdsl.core.network import Theta, arrays, forward
+from sdsl.core.network import Theta, arrays, scores
 from sdsl.core.replica import Batches, Draws, Rows
 
 
@@ -83,7 +83,7 @@ def domain_head(features: int, width: int, draws: Draws) -> Theta:
 
 def domain_logit(f: Tensor, head: Theta) -> Tensor:
     """log odds of "from X_t": [S, n, m] to [S, n]."""
-    return forward(f, head)[1][:, :, 0]
+    return scores(f, head)[:, :, 0]
 
 
 @compiled
