@@ -99,16 +99,23 @@ class Learner:
         batches = Batches(sets, weights, how.steps, how.batch, draws)
         if not (how.batch or how.consistency) and how.optimizer == "sgd":
             return self._fit_whole(how, batches.X, batches.y, batches.w)
-        return torch.tensor([self._fit_one(s, how, batches, draws) for s in range(len(batches.X))])
+        schedule = [(how.rate(k), how.consistency * how.ramp_up(k)) for k in range(how.steps)]
+        each = range(len(batches.X))
+        return torch.tensor([self._fit_one(s, how, schedule, batches, draws) for s in each])
 
-    def _fit_one(self, s: int, how: Training, batches: Batches, draws: Draws) -> float:
+    def _fit_one(
+        self,
+        s: int,
+        how: Training,
+        schedule: Sequence[tuple[float, float]],  # rate and weight of the teacher, step by step
+        batches: Batches,
+        draws: Draws,
+    ) -> float:
         """Replica s; its noise is drawn for as many steps at a time as stay in cache."""
         theta, teacher = arrays(self.theta, s), arrays(self.teacher, s)
         index, *rows = arrays([batches.index, batches.X, batches.y, batches.w], s)
         m, v = zeros(theta), zeros(theta) if how.optimizer == "adam" else ()
-        steps = range(how.steps)
-        rates = np.array([how.rate(k) for k in steps])
-        weights = np.array([how.consistency * how.ramp_up(k) for k in steps])
+        rates, weights = np.array(schedule).T
         noisy = how.consistency and how.noise
         noise = draws.normals(s, how.steps, 2, *batches.shape) if noisy else iter([NO_NOISE])
         at, k, loss = buffers(theta, batches.shape[0]), 0, 0.0

@@ -12,15 +12,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from sdsl.algorithms.feedback import Feedback
 from sdsl.algorithms.semantics import class_means, is_off, semantics
 from sdsl.algorithms.shares import assign_by_shares, counted, stands_for
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.fields import choice, number, setting
 from sdsl.core.learner import Learner
-from sdsl.core.network import backward, cross_entropy, cross_entropy_slope, forward, trace
-from sdsl.core.replica import Batch, Batches, Draws, Rows, take
-from sdsl.core.training import Adam, Sgd, Training
+from sdsl.core.network import forward
+from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.training import Training
 
 TERMS = ("loss_gold", "loss_lookback", "loss_pseudo")
 
@@ -76,9 +77,8 @@ class Robust(Labeler):
         sets = [step.gold, step.lookback, Rows.full(step.X, y)]
         how, all_weights = self.feedback, [*weights, self.pseudo]
         batches = Batches(sets, all_weights, self.rounds * how.steps, how.batch, step.draws)
-        stream, widths = iter(batches), [how.batch or rows.X.shape[1] for rows in sets]
-        optimizer = how.optimize(learner.theta)
-        updates = 0
+        widths = [how.batch or rows.X.shape[1] for rows in sets]
+        feedback = Feedback(learner, how, batches, widths)
         running, rounds = torch.ones(S, dtype=torch.bool), torch.zeros(S)
         # A replica that takes no step pays no loss; it says so alone as it does beside others.
         active = self.label_semantics.active and self.semantics
@@ -96,14 +96,9 @@ class Robust(Labeler):
             if not running.any():
                 break
             batches.y[:, -n:] = y
-            frozen, terms = learner.copy(), {}
-            for _ in range(how.steps):
-                batch, rate = next(stream), how.rate(updates)
-                terms = self.update(learner, optimizer, rate, batch, widths, step.X, y)
-                updates += 1
-            log |= {k: torch.where(running, v, log[k]) for k, v in terms.items()}
-            for p, old in zip(learner.theta, frozen, strict=True):
-                p.copy_(torch.where(running[:, None, None], p, old))  # converged: stays as it was
+            paid = feedback.round(running, step.X, y, self.label_semantics, self.semantics)
+            for name, term in zip(log, paid.unbind(1), strict=False):
+                log[name] = torch.where(running, term, log[name])
         U = self.label_semantics.refine(U, self.anchor)
         f, logits = forward(step.X, learner.theta)
         y, self.last_shares = self.assign(f, U, y, logits, kept, before)
@@ -118,34 +113,6 @@ class Robust(Labeler):
         if self.shares == "estimated":
             return assign_by_shares(f, U, y, logits, kept, before)
         return assign(f, U, self.center), self.last_shares
-
-    def update(
-        self,
-        learner: Learner,
-        optimizer: Sgd | Adam,
-        rate: float,
-        batch: Batch,
-        widths: list[int],
-        X: Tensor,
-        y: Tensor,
-    ) -> dict[str, Tensor]:
-        """One gradient step on L_total; returns its terms. widths: of the sets in the batch."""
-        x, target, w = batch
-        inputs, logits = trace(x, learner.theta)
-        sets = zip(*(part.split(widths, 1) for part in (logits, target, w)), strict=True)
-        terms = {k: cross_entropy(*one) for k, one in zip(TERMS, sets, strict=True)}
-        grads = backward(inputs, cross_entropy_slope(logits, target, w), learner.theta)
-        if self.label_semantics.active and self.semantics:
-            inputs, logits = trace(X, learner.theta)
-            U, size = class_means(inputs[-1], y, learner.classes)
-            penalty, up = self.label_semantics.penalty(U)
-            # dR/df(x) is dR/du_y shared among the rows of class y; an empty class has no rows.
-            per_row = self.semantics * take(up / size.clamp(min=1), y)
-            pull = backward(inputs, torch.zeros_like(logits), learner.theta, per_row)
-            torch._foreach_add_(grads, pull)
-            terms["loss_semantics"] = self.semantics * penalty
-        optimizer.step(grads, rate)
-        return terms
 
 
 def soft_prototypes(f: Tensor, logits: Tensor) -> Tensor:
