@@ -10,16 +10,18 @@ from torch import Tensor
 
 from sdsl.algorithms.semantics import Semantics, class_means
 from sdsl.core.compiled import compiled
-from sdsl.core.descent import adam, gather, sgd
+from sdsl.core.descent import adam, sgd
 from sdsl.core.kernel import (
     NO_PULL,
     Array,
     Arrays,
     Buffers,
+    add,
     backward,
     buffers,
     cross_entropy,
     cross_entropy_slope,
+    gather,
     trace,
     zeros,
 )
@@ -97,9 +99,9 @@ def descend(
     """One replica; the cross-entropies of the last batch's three sets, before its update."""
     h, slopes, grads = buffers
     last, terms = len(theta) - 1, np.zeros(3, np.float32)
+    label = np.empty(len(w), np.int64)
     for k in range(len(rates)):
-        label = y[index[k]]
-        gather(X, index[k], h[0])
+        gather(X, y, index[k], h[0], label)
         trace(theta, h, slopes[last])
         if k == len(rates) - 1:
             for i in range(3):
@@ -109,7 +111,7 @@ def descend(
         backward(theta, h, slopes, grads, NO_PULL)
         if len(pull):
             for i in range(len(pull)):
-                grads[i][:] += pull[i]
+                add(1, pull[i], grads[i])
         if len(v):
             adam(theta, m, v, grads, rates[k], first + k + 1)
         else:

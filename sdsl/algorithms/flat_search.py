@@ -10,15 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from sdsl.core.compiled import compiled
-from sdsl.core.descent import gather, sgd
+from sdsl.core.descent import sgd
 from sdsl.core.kernel import (
     NO_PULL,
     Array,
     Arrays,
     Buffers,
+    add,
     backward,
+    copy,
     cross_entropy,
     cross_entropy_slope,
+    gather,
     trace,
     zeros,
 )
@@ -86,25 +89,26 @@ def ascend(
 ) -> None:
     """point = theta + xi: the worst case nearby, within M. The search starts at space.xi."""
     point, steps = space.point, buffers.grads if how.no_proj else space.image
-    eta = np.float32(how.eta1 if how.no_proj else how.eta1 * c)
+    eta = how.eta1 if how.no_proj else how.eta1 * c
     for i in range(len(theta)):
-        point[i][:] = theta[i] + space.xi[i]
+        copy(theta[i], point[i])
+        if how.carried:
+            add(1, space.xi[i], point[i])
     for _ in range(how.ascents):
         slopes_at(point, buffers, y, w)
         if not how.no_proj:
             project(space, buffers.grads)
         for i in range(len(theta)):
-            point[i][:] += eta * steps[i]
-    if how.rho:
+            add(eta, steps[i], point[i])
+    if how.rho or how.carried:
         square = 0.0
         for i in range(len(theta)):
-            square += ((point[i] - theta[i]) ** 2).sum()
-        scale = np.float32(how.rho / max(np.sqrt(square), 1e-12))
-        for i in range(len(theta)):
-            point[i][:] = theta[i] + scale * (point[i] - theta[i])
-    if how.carried:
-        for i in range(len(theta)):
-            space.xi[i][:] = point[i] - theta[i]
+            copy(point[i], space.xi[i])
+            add(-1, theta[i], space.xi[i])
+            square += np.sum(space.xi[i] * space.xi[i])
+        for i in range(len(theta) if how.rho else 0):
+            copy(theta[i], point[i])
+            add(how.rho / max(np.sqrt(square), 1e-12), space.xi[i], point[i])
 
 
 @compiled
@@ -119,11 +123,10 @@ def search(
 ) -> tuple[float, float]:
     """Steps of it from theta on, in place; the last one's loss, and how much of it is xi's."""
     X, y, w = rows
-    grads = buffers.grads
+    grads, label = buffers.grads, np.empty(len(w), np.int64)
     point, loss, rise = theta if how.no_xi else space.point, np.float32(0), np.float32(0)
     for k in range(len(index)):
-        label = y[index[k]]
-        gather(X, index[k], buffers.h[0])
+        gather(X, y, index[k], buffers.h[0], label)
         if not how.no_xi:
             ascend(theta, how, space, c, buffers, label, w)
         if k == len(index) - 1:
@@ -133,6 +136,6 @@ def search(
         if not how.no_proj:
             project(space, grads)
             for i in range(len(theta)):
-                grads[i][:] -= np.float32(c) * space.image[i]
+                add(-c, space.image[i], grads[i])
         sgd(theta, space.velocity, grads, how.eta2, how.momentum)
     return loss, rise

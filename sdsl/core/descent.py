@@ -11,21 +11,15 @@ from sdsl.core.kernel import (
     Array,
     Arrays,
     Buffers,
+    add,
     backward,
     cross_entropy,
     cross_entropy_slope,
+    gather,
     mean_teacher_slope,
     softmax,
     trace,
 )
-
-
-@compiled
-def gather(X: Array, rows: Array, out: Array) -> None:
-    """out_i = X[rows_i]."""
-    for i in range(len(rows)):
-        for j in range(X.shape[1]):
-            out[i, j] = X[rows[i], j]
 
 
 @compiled
@@ -74,7 +68,8 @@ def fit(
     buffers: Buffers,
     rows: tuple[Array, Array, Array],  # X [n, d], y [n], w [b]
     index: Array,  # [steps, b] into the rows; a single one serves all steps
-    noise: Array,  # [steps, 2, b, d] of student and teacher, times its sd; no rows: none
+    noise: Array,  # [steps, 2, b, d] of student and teacher, of unit variance; no steps: none
+    sd: float,  # what it is multiplied by
     rates: Array,  # [steps]: the learning rate
     weights: Array,  # [steps]: of the mean-teacher term
     momentum: float,
@@ -85,18 +80,18 @@ def fit(
     (X, y, w), (h, slopes, grads) = rows, buffers
     last = len(theta) - 1
     target, loss = np.empty_like(slopes[last]), np.float32(0)
+    label = np.empty(len(w), np.int64)
     for k in range(len(rates)):
-        batch = index[min(k, len(index) - 1)]
-        label, consistent = y[batch], weights[k] > 0
-        gather(X, batch, h[0])
+        batch, consistent = index[min(k, len(index) - 1)], weights[k] > 0
+        gather(X, y, batch, h[0], label)
         if consistent:
             if len(noise):
-                h[0][:] += noise[k, 1]
+                add(sd, noise[k, 1], h[0])
             trace(teacher, h, target)
             softmax(target)
             if len(noise):
-                gather(X, batch, h[0])
-                h[0][:] += noise[k, 0]
+                gather(X, y, batch, h[0], label)
+                add(sd, noise[k, 0], h[0])
         trace(theta, h, slopes[last])
         if k == len(rates) - 1:
             loss = cross_entropy(slopes[last], label, w)

@@ -36,6 +36,44 @@ def zeros(theta: Arrays) -> Arrays:
     return tuple(np.zeros_like(layer) for layer in theta)
 
 
+# Plain loops and not array expressions: those take numba ten times as long to compile.
+
+
+@compiled
+def add(alpha: float, x: Array, out: Array) -> None:
+    """out <- out + alpha x, for arrays [n, m]."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] += np.float32(alpha) * x[i, j]
+
+
+@compiled
+def copy(x: Array, out: Array) -> None:
+    """out <- x, for arrays [n, m]."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j]
+
+
+@compiled
+def gather(X: Array, y: Array, rows: Array, x: Array, label: Array) -> None:
+    """x_i <- X[rows_i], label_i <- y[rows_i]."""
+    for i in range(len(rows)):
+        label[i] = y[rows[i]]
+        for j in range(X.shape[1]):
+            x[i, j] = X[rows[i], j]
+
+
+@compiled
+def most(row: Array) -> float:
+    """The largest; NaN if there is one."""
+    found = row[0]
+    for c in range(1, len(row)):
+        if not row[c] <= found:
+            found = row[c]
+    return found
+
+
 @compiled
 def affine(x: Array, layer: Array, relu: bool, out: Array) -> None:
     """[x 1] layer, its negative part cut off for a ReLU; NaN stays."""
@@ -68,7 +106,7 @@ def backward(theta: Arrays, h: Arrays, slopes: Arrays, grads: Arrays, pull: Arra
         if i:
             np.dot(slopes[i], theta[i][:-1].T, slopes[i - 1])
             if i == last and len(pull):
-                slopes[i - 1][:] += pull
+                add(1, pull, slopes[i - 1])
             through_relu(slopes[i - 1], h[i])
 
 
@@ -77,7 +115,8 @@ def layer_gradient(h: Array, slope: Array, grad: Array) -> None:
     """d loss / d layer [in + 1, out]: [h 1]^T slope."""
     np.dot(h.T, slope, grad[:-1])
     bias = grad[-1]
-    bias[:] = 0
+    for j in range(slope.shape[1]):
+        bias[j] = 0
     for i in range(slope.shape[0]):
         for j in range(slope.shape[1]):
             bias[j] += slope[i, j]
@@ -95,9 +134,9 @@ def through_relu(slope: Array, output: Array) -> None:
 def softmax(logits: Array) -> None:
     """In place, row by row."""
     for i in range(logits.shape[0]):
-        most, total = logits[i].max(), np.float32(0)
+        top, total = most(logits[i]), np.float32(0)
         for c in range(logits.shape[1]):
-            logits[i, c] = np.exp(logits[i, c] - most)
+            logits[i, c] = np.exp(logits[i, c] - top)
             total += logits[i, c]
         for c in range(logits.shape[1]):
             logits[i, c] /= total
@@ -108,10 +147,10 @@ def cross_entropy(logits: Array, y: Array, w: Array) -> float:
     """sum_i w_i CE(logits_i, y_i)."""
     loss = np.float32(0)
     for i in range(logits.shape[0]):
-        most, total = logits[i].max(), np.float32(0)
+        top, total = most(logits[i]), np.float32(0)
         for c in range(logits.shape[1]):
-            total += np.exp(logits[i, c] - most)
-        loss += w[i] * (np.log(total) + most - logits[i, y[i]])
+            total += np.exp(logits[i, c] - top)
+        loss += w[i] * (np.log(total) + top - logits[i, y[i]])
     return loss
 
 
@@ -147,12 +186,12 @@ def forward(theta: Arrays, X: Array, h: Arrays, features: Array, logits: Array) 
 
     features: without rows they are not wanted.
     """
-    last, most = len(theta) - 1, len(h[0])
-    for start in range(0, len(X), most):
-        n = min(most, len(X) - start)
-        h[0][:n] = X[start : start + n]
+    last, room = len(theta) - 1, len(h[0])
+    for start in range(0, len(X), room):
+        n = min(room, len(X) - start)
+        copy(X[start : start + n], h[0][:n])
         for i in range(last):
             affine(h[i][:n], theta[i], True, h[i + 1][:n])
         if len(features):
-            features[start : start + n] = h[last][:n]
+            copy(h[last][:n], features[start : start + n])
         affine(h[last][:n], theta[last], False, logits[start : start + n])

@@ -123,7 +123,7 @@ class Learner:
             e = next(noise)  # [some steps, 2, b, d]
             now = slice(k, k + len(e) if noisy else how.steps)
             picked = index[now] if how.batch else index
-            phase = picked, e.numpy() * np.float32(how.noise), rates[now], weights[now]
+            phase = picked, e.numpy(), how.noise, rates[now], weights[now]
             loss = fit(theta, teacher, m, v, at, tuple(rows), *phase, how.momentum, how.ema, k)
             k = now.stop
         return loss

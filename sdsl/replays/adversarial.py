@@ -12,17 +12,20 @@ from torch import Tensor
 
 from sdsl.core.compiled import compiled
 from sdsl.core.contract import Pseudo, Replay, Step
-from sdsl.core.descent import gather, sgd
+from sdsl.core.descent import sgd
 from sdsl.core.fields import number
 from sdsl.core.kernel import (
     NO_PULL,
     Array,
     Arrays,
     Buffers,
+    add,
     backward,
     buffers,
+    copy,
     cross_entropy,
     cross_entropy_slope,
+    gather,
     trace,
     zeros,
 )
@@ -115,19 +118,20 @@ def descend(
     """Steps of both nets on one replica; the last one's losses, before its update."""
     X, y, w = rows
     last, loss, domain = len(theta) - 1, np.float32(0), np.float32(0)
-    logits = buffers.slopes[last]
+    logits, label = buffers.slopes[last], np.empty(len(w), np.int64)
+    pull = np.empty_like(buffers.h[last])
     for k in range(len(index)):
-        label = y[index[k]]
-        gather(X, index[k], buffers.h[0])
+        gather(X, y, index[k], buffers.h[0], label)
         trace(theta, buffers.h, logits)
         loss = cross_entropy(logits, label, w)
         cross_entropy_slope(logits, label, w)
-        of_head.h[0][:] = buffers.h[last]
+        copy(buffers.h[last], of_head.h[0])
         trace(head, of_head.h, of_head.slopes[1])
         domain = domain_slope(of_head.slopes[1])
         backward(head, of_head.h, of_head.slopes, of_head.grads, NO_PULL)
         # What helps the domain head hurts the features.
-        pull = np.float32(reversed_by[k]) * np.dot(of_head.slopes[0], head[0][:-1].T)
+        np.dot(of_head.slopes[0], head[0][:-1].T, pull)
+        add(reversed_by[k] - 1, pull, pull)
         backward(theta, buffers.h, buffers.slopes, buffers.grads, pull)
         sgd(theta, m, buffers.grads, rates[k], momentum)
         sgd(head, m_head, of_head.grads, rates[k], momentum)

@@ -11,18 +11,20 @@ import torch
 
 from sdsl.core.compiled import compiled
 from sdsl.core.contract import Pseudo, Replay, Step
-from sdsl.core.descent import adam, gather
+from sdsl.core.descent import adam
 from sdsl.core.fields import number
 from sdsl.core.kernel import (
     NO_PULL,
     Array,
     Arrays,
     Buffers,
+    add,
     affine,
     backward,
     buffers,
     cross_entropy,
     cross_entropy_slope,
+    gather,
     zeros,
 )
 from sdsl.core.learner import Learner
@@ -74,9 +76,9 @@ def descend(
     """Steps of Adam on one replica; the last one's cross-entropy, before its update."""
     (X, y, w), (h, slopes, grads) = rows, buffers
     last, left, loss = len(theta) - 1, np.float32(1 - dropout), np.float32(0)
+    label = np.empty(len(w), np.int64)
     for k in range(len(index)):
-        label = y[index[k]]
-        gather(X, index[k], h[0])
+        gather(X, y, index[k], h[0], label)
         for i in range(last):
             affine(h[i], theta[i], True, h[i + 1])
         for i in range(h[last].shape[0]):
@@ -89,8 +91,8 @@ def descend(
         backward(theta, h, slopes, grads, NO_PULL)
         # The ReLU lets nothing through where a unit was dropped; the others make up for it.
         for i in range(last):
-            grads[i][:] /= left
+            add(1 / left - 1, grads[i], grads[i])
         for i in range(len(theta)):
-            grads[i][:-1] += np.float32(2 * l2) * theta[i][:-1]
+            add(2 * l2, theta[i][:-1], grads[i][:-1])
         adam(theta, m, v, grads, lr, first + k + 1)
     return loss
