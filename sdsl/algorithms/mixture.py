@@ -110,16 +110,24 @@ def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
 
 
 def fit(start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None) -> Mixture:
-    """EM from the prediction; q [n, C] fixes the class posteriors (labelled rows, or hold).
+    """EM from the prediction; q [n, C] fixes the class posteriors (labelled rows, or hold)."""
+    return counted_fit(start, X, priors, rounds, q)[0]
+
+
+def counted_fit(
+    start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None
+) -> tuple[Mixture, int]:
+    """(what `fit` gives, the rounds that it took): at most `rounds`, the same for all M mixtures.
 
     It ends early where no component moves by more than SETTLED.
     """
-    mix, rows = start, Around.mean_of(X)
-    for _ in range(rounds):
+    mix, rows, taken = start, Around.mean_of(X), 0
+    while taken < rounds:
+        taken += 1
         r = responsibilities(joint_of(mix, rows), mix.owner, q)
         last, mix = mix, update(start, r, rows, priors)
         P = mix.pooled if mix.form == "diagonal" else mix.pooled.diagonal(dim1=1, dim2=2)
         way = ((mix.mean - last.mean).square() / P[:, None]).sum(2)  # [M, K]
         if float((mix.weight * way).max()) < SETTLED**2:
             break
-    return mix
+    return mix, taken

@@ -30,27 +30,15 @@ def assign_by_shares(
 ) -> tuple[Tensor, Tensor]:
     """(labels [S, n], shares [S, C]): those of `by_shares`, the network having a say."""
     own, share = by_shares(f, U, y, before, rounds)
-    return with_network(own, logits, trust), share
-
-
-def with_network(own: Tensor, logits: Tensor, trust: Tensor) -> Tensor:
-    """Labels [S, n] of scores [S, n, C] and the network's logits; trust [S]. -inf stays so."""
     w = trust.double()[:, None, None] / 2
-    return ((1 - w) * own + w * logits.double().log_softmax(2)).argmax(2)
+    return ((1 - w) * own + w * logits.double().log_softmax(2)).argmax(2), share
 
 
 def by_shares(
-    f: Tensor,
-    U: Tensor,
-    y: Tensor,
-    before: Tensor,
-    rounds: int = ROUNDS,
-    even: bool = False,
-    barred: Tensor | None = None,
+    f: Tensor, U: Tensor, y: Tensor, before: Tensor, rounds: int
 ) -> tuple[Tensor, Tensor]:
     """(log share_c - d^2 / 2 [S, n, C], shares [S, C]) of features f [S, n, m], prototypes
     U [S, C, m]. y: as the rows stand now; before [S, C]: rows that the last shares stand for.
-    even: d has one scale in all directions. barred [S, C]: prototypes that may have no row.
     """
     f, U, classes = f.double(), U.double(), U.shape[1]
     origin = U.mean(1, keepdim=True)
@@ -62,14 +50,8 @@ def by_shares(
     for _ in range(rounds):
         size = members.sum(1)
         share = size + before + 1  # an empty class may come back
-        if barred is not None:
-            share = share.masked_fill(barred, 0)
         share = share / share.sum(1, keepdim=True)
-        within = spread(z, u, members, size)
-        if even:
-            mean = within.diagonal(dim1=1, dim2=2).mean(1)
-            within = mean[:, None, None] * torch.eye(z.shape[2], dtype=z.dtype)
-        L = torch.linalg.cholesky(within)
+        L = torch.linalg.cholesky(spread(z, u, members, size))
         scaled = [torch.linalg.solve_triangular(L, rows.mT, upper=False).mT for rows in (z, u)]
         score = share.log()[:, None] - distance(*scaled).square() / 2
         members = score.softmax(2)

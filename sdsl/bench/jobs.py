@@ -21,7 +21,7 @@ from sdsl.launch.steps import Steps
 from sdsl.launch.types import Job, JobResult
 from sdsl.tracking.provenance import JobTags
 
-METHODS = ("ours", "ours_wo_ils", "ours_pl", "ours_modes", "ours_record")
+METHODS = ("ours", "ours_wo_ils", "ours_pl", "ours_tracker", "ours_record")
 VALUES = 125  # of one setting, for each method and stream
 MOST = 60  # seconds that 5,000 jobs may take
 

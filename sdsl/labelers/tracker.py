@@ -16,7 +16,14 @@ from torch import Tensor
 from sdsl.algorithms import bank as banks
 from sdsl.algorithms.bank import Bank
 from sdsl.algorithms.gold_rule import drift, gold_rules, returns, unlikely
-from sdsl.algorithms.mixture import Mixture, Priors, by_class, fit, log_joint, responsibilities
+from sdsl.algorithms.mixture import (
+    Mixture,
+    Priors,
+    by_class,
+    counted_fit,
+    log_joint,
+    responsibilities,
+)
 from sdsl.algorithms.registration import registered
 from sdsl.algorithms.tracked import Tracked
 from sdsl.core.contract import Labeler, Pseudo, Step
@@ -102,7 +109,8 @@ class Tracker(Labeler):
         score = banks.FADE * before.score + (1 - banks.FADE) * score
         priors = Priors(self.mean, self.share, self.memory, self.floor)
         q = f if self.held[s] else None
-        mix = fit(start, X, priors, HELD_ROUNDS if self.held[s] else self.rounds, q)
+        most = HELD_ROUNDS if self.held[s] else self.rounds
+        mix, rounds = counted_fit(start, X, priors, most, q)
         r = responsibilities(log_joint(mix, X), mix.owner, q)
         clear = banks.clarity(r, mix.owner, C)
         bank = replace(banks.move(before, start, velocity, mix, clear), score=score)
@@ -114,6 +122,7 @@ class Tracker(Labeler):
         if not self.held[s] and p > self.back and returns(f.argmax(1), y, C):
             self.held[s] = True
         log = report(before, bank, best, posterior, C) | {
+            "rounds": float(rounds),
             "hold": float(self.held[s]),
             "hold_p": p,
             "gold_agreement": float((f.argmax(1) == y).double().mean()),

@@ -24,7 +24,6 @@ METHODS = {
     "st": "method=st",
     "ours, equal shares": "method=ours labeler.shares=equal lookback.shares=equal",
     "ours": "method=ours",
-    "ours_modes": "method=ours_modes",
     "tracker": "method=tracker",
     "ours_tracker": "method=ours_tracker",
     "record": "method=record",

@@ -150,6 +150,16 @@ def test_history(quick, turning):
     assert 0 <= row.gold_trust <= 1 and 0 < row.confidence <= 1
 
 
+def test_the_default_method_reports_every_number(turning):
+    model = StreamClassifier().fit(*turning[0])
+    for X, _ in turning[1:4]:
+        model.adapt(X)
+    numbers = model.history_.drop(columns=["gold_weight", "warnings"])  # it does not weigh gold
+    assert np.isfinite(numbers.to_numpy(dtype=float)).all()
+    assert numbers["rounds"].ge(1).all() and numbers["rounds"].mod(1).eq(0).all()
+    assert numbers["drift"].gt(0).all() and numbers["seconds"].gt(0).all()
+
+
 def test_partial_fit_is_adapt(quick, turning):
     a, b = quick().fit(*turning[0]), quick().partial_fit(*turning[0])
     for X, _ in turning[1:3]:

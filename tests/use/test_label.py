@@ -157,6 +157,20 @@ def test_one_run_in_mlflow_is_continued(days):
     assert "a: a number" in cli.artifact(run, "columns.txt").read_text()
 
 
+def test_alarms_are_in_the_table_and_in_mlflow(days, table, capfd):
+    far = table[180:240].drop(columns="kind") + 50
+    far.to_parquet("in/day3.parquet", index=False)
+    assert call() == 0
+    shown = " ".join(capfd.readouterr().out.split())  # long cells are folded
+    assert "unlike anything seen" in shown[shown.index("day3.parquet") : shown.index("day4.csv")]
+    (run,) = deployment_runs()
+    said = cli.artifact(run, "warnings.txt").read_text().splitlines()
+    assert any(text.startswith("segment 3: ") and "unlike anything" in text for text in said)
+    points = cli.client().get_metric_history(run.info.run_id, "warnings")
+    history = StreamClassifier.load("done/.sdsl/state.sdsl").history_
+    assert [p.value > 0 for p in points] == (history.warnings != "").tolist()
+
+
 def test_what_a_call_could_not_log_the_next_one_does(days, capfd):
     assert call("tracking.uri=sqlite:///gold.csv/mlflow.db") == 0
     assert "Not logged" in capfd.readouterr().err and len(labels()) == 300

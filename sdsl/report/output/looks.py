@@ -52,7 +52,7 @@ MEMBERS = {  # family -> its methods, each with a colour of its own there
         **{"ours_literal": VERMILION, "ours_literal_record": BLUE, "ours_literal_pl": ORANGE},
         **{"ours_literal_wo_ils": PURPLE, "ours_literal_wo_fr": SKY},
     },
-    NEW: {"tracker": GREEN, "ours_tracker": VERMILION, "ours_modes": ORANGE},
+    NEW: {"tracker": GREEN, "ours_tracker": VERMILION},
     LATER: {"scargc": BLUE, "gst": ORANGE, "cotta": PURPLE, "sar": SKY},
     LABELS: {"jt": GREEN, "oracle_labels": BLUE, "static_bound": GREY},
 }

@@ -42,7 +42,6 @@ OTHER_METHODS = {  # not in the paper, or not under this name
     "ours_literal_pl": "Ours_PL, to the letter",
     "ours_literal_wo_ils": "Ours w/o ILS, to the letter",
     "ours_literal_wo_fr": "Ours w/o FR, to the letter",
-    "ours_modes": "Ours, two modes",
     "ours_tracker": "Ours, Tracker labels",
     "tracker": "Tracker",
     "scargc": "SCARGC",

@@ -164,7 +164,7 @@ def labels(facts: Facts) -> str:
         seeds = facts.literal.scores("ours", stream, "pseudo_label_acc_mean")
         low_high.append(f"{shown(seeds.min())}–{shown(seeds.max())}" if len(seeds) else GAP)
     rows = [["`ours`, pseudo-labels by seed", *low_high]]
-    for method in ("ours", "ours_modes", "ours_tracker", "oracle_labels"):
+    for method in ("ours", "ours_tracker", "oracle_labels"):
         means = (shown(facts.mean(method, stream, "acc_online")) for stream in EIGHT)
         rows.append([f"`{method}`, Acc_t", *means])
     return grid(["", *STREAMS.values()], rows)
