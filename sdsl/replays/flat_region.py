@@ -6,7 +6,8 @@ from 0 at every step of descent. Algorithm 2 as printed carries it on, and nothi
 
 With `held` what drift has made untrue is let go. c = trust in gold and in the lookback: each set's
 loss weighs c of its own, its rows count c in M, and max(c) P_M stands for P_M: where neither
-holds any longer, replay is plain descent on the new labels.
+holds any longer, replay is plain descent on the new labels. It starts from a network that has gone
+1 - max(c) of the classes' common way: left behind, its units die or swell as rows travel off.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.algorithms.rehearsal import Rehearsal
+from sdsl.algorithms.semantics import class_means
 from sdsl.algorithms.subspace import energy_projector
 from sdsl.algorithms.trust import Trust
 from sdsl.core.contract import Pseudo, Replay, Step
@@ -74,6 +76,9 @@ class FlatRegion(Replay):
         P, rank = self.projectors(step, (kept, back) if self.lets_go else None)
         if self.origin == "previous":
             learner.load(step.theta)
+        if self.lets_go and step.lookback.X.shape[1]:
+            way = common_way(step.lookback, pseudo.rows, learner.classes)
+            carry(learner.theta, (1 - torch.maximum(kept, back))[:, None, None] * way)
         sets = [step.gold, step.lookback, pseudo.rows]
         weights: list[float | Tensor] = [self.gold * kept, self.lookback * back, self.segment]
         if self.memory:
@@ -154,6 +159,20 @@ class FlatRegion(Replay):
         if trust is not None:
             P = [most[:, None, None] * p for p in P]
         return P, rank
+
+
+def common_way(old: Rows, new: Rows, classes: int) -> Tensor:
+    """[S, 1, d]: how far class means went from old to new, the mean over classes in both."""
+    before, n = class_means(old.X, old.y, classes, old.mask)
+    after, m = class_means(new.X, new.y, classes, new.mask)
+    both = (n > 0) & (m > 0)  # [S, C, 1]
+    return ((after - before) * both).sum(1, keepdim=True) / both.sum(1, keepdim=True).clamp(min=1)
+
+
+@torch.no_grad()
+def carry(theta: Theta, way: Tensor) -> None:
+    """From h(x) to h(x - way), in place; way: [S, 1, d]."""
+    theta[0][:, -1:] -= way @ theta[0][:, :-1]
 
 
 def add_projected(base: Tensor, P: Tensor, g: Tensor, alpha: float) -> Tensor:

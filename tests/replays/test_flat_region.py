@@ -10,7 +10,7 @@ import torch
 from sdsl.core.contract import Pseudo, Step
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Batches, Draws, Rows
-from sdsl.replays.flat_region import FlatRegion, loss_at, slopes
+from sdsl.replays.flat_region import FlatRegion, carry, common_way, loss_at, slopes
 
 SEEDS, SIZES = (3, 4), (4, 7, 6, 3)
 WEIGHTS = {"gold": 0.5, "lookback": 0.8, "segment": 1.2}
@@ -210,6 +210,38 @@ def test_M_is_held_as_far_as_what_spans_it_is_trusted(now):
     for p, both in zip(whole, how.projectors(now)[0], strict=True):
         assert torch.equal(p, both)
     assert not any(p.any() for p in how.projectors(now, (none, none))[0])
+
+
+def test_the_common_way_is_the_mean_over_classes_that_both_have():
+    """Whatever the shares: class 0 goes by 1, class 1 by 3, class 2 is new; padding has no say."""
+    places, count = torch.tensor([[[0.0], [2], [10], [99]]]), torch.tensor([3])
+    old = Rows(places, torch.tensor([[0, 0, 1, 1]]), count)
+    new = Rows.full(torch.tensor([[[2.0], [12], [14], [70]]]), torch.tensor([[0, 1, 1, 2]]))
+    assert common_way(old, new, 3).tolist() == [[[2.0]]]
+    other = Rows.full(torch.ones(1, 4, 1), torch.full((1, 4), 2))
+    assert common_way(old, other, 3).tolist() == [[[0.0]]]  # no class in both
+
+
+def test_a_network_that_is_carried_says_there_what_it_said_here(learner, now):
+    way, before = torch.tensor([5.0, -3, 0, 90]).expand(2, 1, 4), learner.probabilities(now.X)
+    carry(learner.theta, way)
+    torch.testing.assert_close(learner.probabilities(now.X + way), before, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("travels", [True, False])
+def test_it_is_carried_along_as_far_as_neither_gold_nor_lookback_holds(now, travels):
+    """All rows gone far: nothing holds. All in their places: all holds, and it stays."""
+    y = (torch.arange(18) % 3).expand(2, 18)
+    X = 9 * torch.eye(4)[y] + Draws(SEEDS, "apart").normal(18, 4)
+    gold, way = Rows.full(X, y), torch.tensor([50.0 * travels, 0, 0, 0])
+    step = replace(now, gold=gold, lookback=gold, X=X + way)
+    learner = Learner(SIZES, SEEDS)
+    said = learner.probabilities(X)
+    new = Pseudo(y, Rows.full(X + way, y))
+    flat(steps=0, held={"overlap": 1, "agreement": 3}).replay(step, new, learner)
+    torch.testing.assert_close(learner.probabilities(X + way), said, atol=1e-4, rtol=1e-3)
+    if not travels:
+        assert all(map(torch.equal, learner.theta, step.theta))
 
 
 # The subspace
