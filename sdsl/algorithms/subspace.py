@@ -1,23 +1,33 @@
 """The subspace that carries most of the energy: P = V V^T with V the leading eigenvectors.
 
 As few eigenvectors of a Gram matrix as hold `energy` of the sum of its eigenvalues, at most `most`.
+Held in part, P = V diag(max(c, 1 - w / l)) V^T: with I - P a step along an eigenvector, whose rows
+have the mean square l, is at most what it would be at l = w, that of w standardised inputs. Free of
+it, a layer whose inputs have grown is thrown about by its own steps.
 """
 
 import torch
 from torch import Tensor
 
 
-def energy_projector(gram: Tensor, energy: float, most: int) -> tuple[Tensor, Tensor]:
+def energy_projector(
+    gram: Tensor, energy: float, most: int, held: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """(P [B, w, w], its rank [B]) from Gram matrices [B, w, w].
 
     The Gram matrix of representations has their right singular vectors and squared singular values.
+    held: c [B], with Gram matrices of mean squares; without it P is held whole.
     """
     values, vectors = eigh(gram)
     values, vectors = values.flip(1).clamp(min=0), vectors.flip(2)
     share = values.cumsum(1) / values.sum(1, keepdim=True).clamp(min=1e-30)
     rank = ((share < energy).sum(1) + 1).clamp(max=most)
     V = vectors * (torch.arange(gram.shape[1]) < rank[:, None])[:, None, :]
-    return V @ V.transpose(1, 2), rank
+    if held is None:
+        return V @ V.transpose(1, 2), rank
+    width = gram.shape[1]
+    part = torch.maximum(held[:, None], 1 - width / values.clamp(min=width))
+    return (V * part[:, None, :]) @ V.transpose(1, 2), rank
 
 
 def eigh(gram: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,9 +5,10 @@ M spanned, layer by layer, by what the previous model's layers see of gold and l
 from 0 at every step of descent. Algorithm 2 as printed carries it on, and nothing bounds it there.
 
 With `held` what drift has made untrue is let go. c = trust in gold and in the lookback: each set's
-loss weighs c of its own, its rows count c in M, and max(c) P_M stands for P_M: where neither
-holds any longer, replay is plain descent on the new labels. It starts from a network that has gone
-1 - max(c) of the classes' common way: left behind, its units die or swell as rows travel off.
+loss weighs c of its own, its rows count c in M, and max(c) P_M stands for P_M (more of it where
+inputs are large, see algorithms/subspace): where neither holds any longer, replay is plain descent
+on the new labels. It starts from a network that has gone 1 - max(c) of the classes' common way:
+left behind, its units die or swell as rows travel off.
 """
 
 from dataclasses import dataclass
@@ -145,20 +146,20 @@ class FlatRegion(Replay):
         )
         h = torch.cat([gold.X, step.lookback.X], 1)
         real = torch.cat([gold.mask, step.lookback.mask], 1)[:, :, None].float()
+        most = n = None
         if trust is not None:
             most = torch.maximum(*trust)
             share = [(c / most.clamp(min=1e-30)).sqrt()[:, None] for c in trust]  # [S, 1] each
             sets = zip(share, (gold, step.lookback), strict=True)
             real = real * torch.cat([c.expand(-1, r.X.shape[1]) for c, r in sets], 1)[:, :, None]
+            n = real.square().sum(1, keepdim=True).clamp(min=1e-9)
         grams = []
         for layer in step.theta:
             seen = F.pad(h, (0, 1), value=1.0) * real  # [S, n, in + 1], bias included
-            grams.append(seen.transpose(1, 2) @ seen)
+            gram = seen.transpose(1, 2) @ seen
+            grams.append(gram if n is None else gram / n)
             h = affine(h, layer).relu()
-        P, rank = span(grams, self.energy, self.cap)
-        if trust is not None:
-            P = [most[:, None, None] * p for p in P]
-        return P, rank
+        return span(grams, self.energy, self.cap, most)
 
 
 def common_way(old: Rows, new: Rows, classes: int) -> Tensor:
@@ -195,10 +196,12 @@ def loss_at(theta: Theta, batch: Batch) -> Tensor:
     return cross_entropy(trace(x, theta)[1], y, w)
 
 
-def span(grams: list[Tensor], energy: float, cap: float) -> tuple[list[Tensor], list[Tensor]]:
+def span(
+    grams: list[Tensor], energy: float, cap: float, held: Tensor | None = None
+) -> tuple[list[Tensor], list[Tensor]]:
     """Projectors on the span of each layer's inputs, at most `cap` of its width, and their ranks.
 
-    Layers of one width are decomposed in one batched call.
+    held: how far, [S]. Layers of one width are decomposed in one batched call.
     """
     P: dict[int, Tensor] = {}
     rank: dict[int, Tensor] = {}
@@ -206,7 +209,8 @@ def span(grams: list[Tensor], energy: float, cap: float) -> tuple[list[Tensor], 
     for width in {g.shape[1] for g in grams}:
         layers = [i for i, g in enumerate(grams) if g.shape[1] == width]
         together = torch.cat([grams[i] for i in layers])
-        projectors, ranks = energy_projector(together, energy, most=int(cap * width))
+        part = None if held is None else held.repeat(len(layers))
+        projectors, ranks = energy_projector(together, energy, int(cap * width), part)
         for i, p, r in zip(layers, projectors.split(S), ranks.split(S), strict=True):
             P[i], rank[i] = p, r
     order = range(len(grams))

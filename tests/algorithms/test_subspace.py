@@ -26,6 +26,17 @@ def test_rows_that_are_all_zero_span_nothing_harmful():
     assert rank.tolist() == [2]  # at most `most`
 
 
+def test_held_in_part_a_step_along_large_rows_is_that_of_standardised_ones():
+    """Mean squares 50 and 8 of width 4: I - P leaves 4 / 50 and, held by .6, .4; 1 is off it."""
+    gram = torch.diag(torch.tensor([50.0, 8, 1, 0.5]))[None]
+    P, _ = energy_projector(gram, 0.96, most=3, held=torch.tensor([0.6]))
+    torch.testing.assert_close(P[0].diag(), torch.tensor([1 - 4 / 50, 0.6, 0, 0]))
+    P, _ = energy_projector(gram, 0.96, most=3, held=torch.tensor([0.1]))
+    torch.testing.assert_close(P[0].diag(), torch.tensor([1 - 4 / 50, 0.5, 0, 0]))
+    P, _ = energy_projector(gram, 0.96, most=3, held=torch.tensor([1.0]))
+    torch.testing.assert_close(P, energy_projector(gram, 0.96, most=3)[0])
+
+
 @pytest.mark.parametrize("fails", ["nan", "error"])
 def test_where_single_precision_fails_double_is_asked(fails, monkeypatch):
     """MKL gives NaN for some sound matrices; the others keep their bits."""

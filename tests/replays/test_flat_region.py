@@ -208,7 +208,7 @@ def test_M_is_held_as_far_as_what_spans_it_is_trusted(now):
     for p, gold in zip(half, how.projectors(alone)[0], strict=True):
         torch.testing.assert_close(p, 0.5 * gold)
     for p, both in zip(whole, how.projectors(now)[0], strict=True):
-        assert torch.equal(p, both)
+        torch.testing.assert_close(p, both)
     assert not any(p.any() for p in how.projectors(now, (none, none))[0])
 
 
@@ -242,6 +242,15 @@ def test_it_is_carried_along_as_far_as_neither_gold_nor_lookback_holds(now, trav
     torch.testing.assert_close(learner.probabilities(X + way), said, atol=1e-4, rtol=1e-3)
     if not travels:
         assert all(map(torch.equal, learner.theta, step.theta))
+
+
+def test_what_is_let_go_of_is_held_where_inputs_are_large(now):
+    """Rows of 100 times the length: nearly whole again, though trusted by a tenth only."""
+    tenth, none = torch.full((2,), 0.1), torch.zeros(2)
+    far = replace(now, gold=Rows.full(100 * now.gold.X, now.gold.y))
+    small, large = (flat(cap=1.0).projectors(n, (tenth, none))[0][0] for n in (now, far))
+    assert torch.linalg.eigvalsh(small).amax() == pytest.approx(0.1, abs=1e-4)
+    assert torch.linalg.eigvalsh(large).amax() > 0.99
 
 
 # The subspace
