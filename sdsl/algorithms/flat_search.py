@@ -1,8 +1,7 @@
 """The projected min-max search of flat-region replay (paper Eqs. 9-11), compiled, for one replica.
 
-xi <- xi + eta1 c P_M grad L(theta + xi);  theta <- theta - eta2 (I - c P_M) grad L(theta + xi).
-P_M = V^T V, V [rank, in + 1] an orthonormal basis of M for each layer; c in [0, 1] is 1 unless M is
-let go.
+xi <- xi + eta1 P_M grad L(theta + xi);  theta <- theta - eta2 (I - P_M) grad L(theta + xi).
+P_M = V^T V, V [rank, in + 1] the directions of M for each layer, shorter than 1 where it is let go.
 """
 
 from typing import NamedTuple
@@ -84,12 +83,9 @@ def loss_at(point: Arrays, buffers: Buffers, y: Array, w: Array) -> float:
 
 
 @compiled
-def ascend(
-    theta: Arrays, how: How, space: Space, c: float, buffers: Buffers, y: Array, w: Array
-) -> None:
+def ascend(theta: Arrays, how: How, space: Space, buffers: Buffers, y: Array, w: Array) -> None:
     """point = theta + xi: the worst case nearby, within M. The search starts at space.xi."""
     point, steps = space.point, buffers.grads if how.no_proj else space.image
-    eta = how.eta1 if how.no_proj else how.eta1 * c
     for i in range(len(theta)):
         copy(theta[i], point[i])
         if how.carried:
@@ -99,7 +95,7 @@ def ascend(
         if not how.no_proj:
             project(space, buffers.grads)
         for i in range(len(theta)):
-            add(eta, steps[i], point[i])
+            add(how.eta1, steps[i], point[i])
     if how.rho or how.carried:
         square = 0.0
         for i in range(len(theta)):
@@ -116,7 +112,6 @@ def search(
     theta: Arrays,
     how: How,
     space: Space,
-    c: float,
     buffers: Buffers,
     rows: tuple[Array, Array, Array],  # X [n, d], y [n], w [b]
     index: Array,  # [steps, b] into the rows
@@ -128,7 +123,7 @@ def search(
     for k in range(len(index)):
         gather(X, y, index[k], buffers.h[0], label)
         if not how.no_xi:
-            ascend(theta, how, space, c, buffers, label, w)
+            ascend(theta, how, space, buffers, label, w)
         if k == len(index) - 1:
             loss = loss_at(point, buffers, label, w)
             rise = loss - loss_at(theta, buffers, label, w)
@@ -136,6 +131,6 @@ def search(
         if not how.no_proj:
             project(space, grads)
             for i in range(len(theta)):
-                add(-c, space.image[i], grads[i])
+                add(-1, space.image[i], grads[i])
         sgd(theta, space.velocity, grads, how.eta2, how.momentum)
     return loss, rise

@@ -1,6 +1,9 @@
 """The subspace that carries most of the energy: P = V V^T with V the leading eigenvectors.
 
 As few eigenvectors of a Gram matrix as hold `energy` of the sum of its eigenvalues, at most `most`.
+Held in part, P = V diag(max(c, 1 - w / l)) V^T: with I - P a step along an eigenvector, whose rows
+have the mean square l, is at most what it would be at l = w, that of w standardised inputs. Free of
+it, a layer whose inputs have grown is thrown about by its own steps.
 """
 
 import torch
@@ -9,20 +12,26 @@ from torch import Tensor
 
 def energy_projector(gram: Tensor, energy: float, most: int) -> tuple[Tensor, Tensor]:
     """(P [B, w, w], its rank [B]) from Gram matrices [B, w, w]."""
-    vectors, rank = leading(gram, energy, most)
+    vectors, rank, _ = leading(gram, energy, most)
     V = vectors * (torch.arange(gram.shape[1]) < rank[:, None])[:, None, :]
     return V @ V.transpose(1, 2), rank
 
 
-def leading(gram: Tensor, energy: float, most: int) -> tuple[Tensor, Tensor]:
-    """(all eigenvectors as columns, leading ones first [B, w, w], how many of them it takes [B]).
+def leading(gram: Tensor, energy: float, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(all eigenvectors, leading columns first [B, w, w], how many it takes [B], eigenvalues).
 
     The Gram matrix of representations has their right singular vectors and squared singular values.
     """
     values, vectors = eigh(gram)
     values, vectors = values.flip(1).clamp(min=0), vectors.flip(2)
     share = values.cumsum(1) / values.sum(1, keepdim=True).clamp(min=1e-30)
-    return vectors, ((share < energy).sum(1) + 1).clamp(max=most)
+    return vectors, ((share < energy).sum(1) + 1).clamp(max=most), values
+
+
+def held_part(values: Tensor, c: Tensor) -> Tensor:
+    """max(c, 1 - w / l): [B, w] from eigenvalues l [B, w] of mean squares and c [B]."""
+    width = values.shape[1]
+    return torch.maximum(c[:, None], 1 - width / values.clamp(min=width))
 
 
 def eigh(gram: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sdsl.algorithms.subspace import eigh, energy_projector
+from sdsl.algorithms.subspace import eigh, energy_projector, held_part
 
 
 @pytest.mark.parametrize("energy", [0.5, 0.9, 1.0])
@@ -24,6 +24,15 @@ def test_rows_that_are_all_zero_span_nothing_harmful():
     P, rank = energy_projector(torch.zeros(1, 4, 4), 0.95, most=2)
     assert P.isfinite().all()
     assert rank.tolist() == [2]  # at most `most`
+
+
+def test_held_in_part_a_step_along_large_rows_is_that_of_standardised_ones():
+    """Mean squares 50 and 8 of width 4: I - P leaves 4 / 50 and, held by .6, .4 of a step."""
+    values = torch.tensor([[50.0, 8, 1, 0.5]])
+    for c, expected in ((0.6, [1 - 4 / 50, 0.6]), (0.1, [1 - 4 / 50, 0.5]), (1.0, [1.0, 1.0])):
+        part = held_part(values, torch.tensor([c]))
+        torch.testing.assert_close(part[0, :2], torch.tensor(expected))
+        assert part[0, 2:].tolist() == pytest.approx([c, c])  # small enough as they are
 
 
 @pytest.mark.parametrize("fails", ["nan", "error"])

@@ -20,7 +20,7 @@ from sdsl.core.network import (
     trace,
 )
 from sdsl.core.replica import Batches, Draws, Rows
-from sdsl.replays.flat_region import FlatRegion
+from sdsl.replays.flat_region import FlatRegion, carry, common_way
 
 SEEDS, SIZES = (3, 4), (4, 7, 6, 3)
 WEIGHTS = {"gold": 0.5, "lookback": 0.8, "segment": 1.2}
@@ -89,7 +89,7 @@ def ascended(how: FlatRegion, now: Step, learner: Learner, bases) -> list[torch.
         space = space_of(tuple(v.numpy() for v in bases[s]), theta)
         at = buffers(theta, len(y))
         at.h[0][:] = x
-        ascend(theta, how.how, space, 1.0, at, y, w)
+        ascend(theta, how.how, space, at, y, w)
         point.append([torch.from_numpy(p) for p in space.point])
     return [torch.stack(layer) for layer in zip(*point, strict=True)]
 
@@ -239,28 +239,54 @@ def test_where_neither_gold_nor_lookback_holds_replay_is_plain_descent(now):
 def test_M_is_held_as_far_as_what_spans_it_is_trusted(now):
     how, none = flat(), torch.zeros(2)
     alone = replace(now, lookback=Rows.empty_like(now.X))
-    half = projectors(how, now, (torch.full((2,), 0.5), none))  # gold alone spans it
+    half = projectors(how, now, (torch.full((2,), 0.5), none))  # gold alone, and half of it
     whole = projectors(how, now, (torch.ones(2), torch.ones(2)))
     for p, gold in zip(half, projectors(how, alone), strict=True):
-        torch.testing.assert_close(p, gold)
+        torch.testing.assert_close(p, 0.5 * gold)
     for p, both in zip(whole, projectors(how, now), strict=True):
-        assert torch.equal(p, both)
+        torch.testing.assert_close(p, both)
+    assert not any(p.any() for p in projectors(how, now, (none, none)))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3])
-def test_what_lies_in_M_moves_as_far_as_M_is_let_go(share, now):
-    """One step of descent, without xi: the gradient less `share` of its image in M."""
-    how = flat(no_xi=True, steps=1, held={"overlap": 1, "agreement": 0})
-    learner, sets = Learner(SIZES, SEEDS), [now.gold, now.lookback, segment(now).rows]
-    before, first = learner.copy(), batches(now, how)[0]
-    drawn = Batches(sets, list(WEIGHTS.values()), 1, how.batch, Draws(SEEDS, "batches"))
-    x, y, w = next(iter(drawn))
-    inputs, logits = trace(x, before)
-    G = backward(inputs, cross_entropy_slope(logits, y, w), before)
-    assert torch.equal(x, first[0])
-    how.search(learner.theta, how.subspace(now)[0], torch.full((2,), share), drawn)
-    for p, old, g, P in zip(learner.theta, before, G, projectors(how, now), strict=True):
-        torch.testing.assert_close(p.detach(), old - how.eta2 * (g - share * P @ g))
+def test_the_common_way_is_the_mean_over_classes_that_both_have():
+    """Whatever the shares: class 0 goes by 1, class 1 by 3, class 2 is new; padding has no say."""
+    places, count = torch.tensor([[[0.0], [2], [10], [99]]]), torch.tensor([3])
+    old = Rows(places, torch.tensor([[0, 0, 1, 1]]), count)
+    new = Rows.full(torch.tensor([[[2.0], [12], [14], [70]]]), torch.tensor([[0, 1, 1, 2]]))
+    assert common_way(old, new, 3).tolist() == [[[2.0]]]
+    other = Rows.full(torch.ones(1, 4, 1), torch.full((1, 4), 2))
+    assert common_way(old, other, 3).tolist() == [[[0.0]]]  # no class in both
+
+
+def test_a_network_that_is_carried_says_there_what_it_said_here(learner, now):
+    way, before = torch.tensor([5.0, -3, 0, 90]).expand(2, 1, 4), learner.probabilities(now.X)
+    carry(learner.theta, way)
+    torch.testing.assert_close(learner.probabilities(now.X + way), before, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("travels", [True, False])
+def test_it_is_carried_along_as_far_as_neither_gold_nor_lookback_holds(now, travels):
+    """All rows gone far: nothing holds. All in their places: all holds, and it stays."""
+    y = (torch.arange(18) % 3).expand(2, 18)
+    X = 9 * torch.eye(4)[y] + Draws(SEEDS, "apart").normal(18, 4)
+    gold, way = Rows.full(X, y), torch.tensor([50.0 * travels, 0, 0, 0])
+    step = replace(now, gold=gold, lookback=gold, X=X + way)
+    learner = Learner(SIZES, SEEDS)
+    said = learner.probabilities(X)
+    new = Pseudo(y, Rows.full(X + way, y))
+    flat(steps=0, held={"overlap": 1, "agreement": 3}).replay(step, new, learner)
+    torch.testing.assert_close(learner.probabilities(X + way), said, atol=1e-4, rtol=1e-3)
+    if not travels:
+        assert all(map(torch.equal, learner.theta, step.theta))
+
+
+def test_what_is_let_go_of_is_held_where_inputs_are_large(now):
+    """Rows of 100 times the length: nearly whole again, though trusted by a tenth only."""
+    tenth, none = torch.full((2,), 0.1), torch.zeros(2)
+    far = replace(now, gold=Rows.full(100 * now.gold.X, now.gold.y))
+    small, large = (projectors(flat(cap=1.0), n, (tenth, none))[0] for n in (now, far))
+    assert torch.linalg.eigvalsh(small).amax() == pytest.approx(0.1, abs=1e-4)
+    assert torch.linalg.eigvalsh(large).amax() > 0.99
 
 
 # The subspace
