@@ -15,6 +15,7 @@ from sdsl.core.kernel import (
     Array,
     Arrays,
     Buffers,
+    Number,
     add,
     backward,
     copy,
@@ -75,7 +76,7 @@ def slopes_at(point: Arrays, buffers: Buffers, y: Array, w: Array) -> None:
 
 
 @compiled
-def loss_at(point: Arrays, buffers: Buffers, y: Array, w: Array) -> float:
+def loss_at(point: Arrays, buffers: Buffers, y: Array, w: Array) -> Number:
     """That cross-entropy."""
     logits = buffers.slopes[len(point) - 1]
     trace(point, buffers.h, logits)
@@ -115,7 +116,7 @@ def search(
     buffers: Buffers,
     rows: tuple[Array, Array, Array],  # X [n, d], y [n], w [b]
     index: Array,  # [steps, b] into the rows
-) -> tuple[float, float]:
+) -> tuple[Number, Number]:
     """Steps of it from theta on, in place; the last one's loss, and how much of it is xi's."""
     X, y, w = rows
     grads, label = buffers.grads, np.empty(len(w), np.int64)

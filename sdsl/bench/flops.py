@@ -1,17 +1,20 @@
 """How near training comes to this core's rate: the operations of its products, their time, its own.
 
 Every matrix product of a run's labelling and learning is counted, 2 S n k m operations for one of
-[S, n, k] and [S, k, m]. Then such products alone are timed, same sizes and same layout, and set
-against the run: five seeds fused, one thread, CPU time. 100 % would be a run of nothing else.
+[S, n, k] and [S, k, m]: torch's by watching, those of compiled loops from what the loops are called
+with (bench/products). Then such products alone are timed, same sizes, same layout, same library,
+and set against the run: five seeds fused, one thread, CPU time. 100 % is a run of nothing else.
 """
 
+import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
 
@@ -20,6 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from sdsl import experiment
 from sdsl.bench.method import BRIEF, SEEDS, STREAMS, CpuClock
+from sdsl.bench.products import LOOPS, Product, Products, of_torch
 from sdsl.bench.rows import Row
 from sdsl.config.compose import composed
 from sdsl.config.schema import Setup
@@ -31,6 +35,7 @@ METHODS = ("ours", "pl_conf", "jt")
 LEAST = 0.6  # of the rate
 T, REPEATS = 2, 2
 WHILE = 0.01  # seconds of one product, again and again
+AT_ONCE = 16  # times between two looks at the clock
 FACTORS = {  # product -> where its factors are among its arguments
     torch.ops.aten.mm.default: 0,
     torch.ops.aten.bmm.default: 0,
@@ -38,8 +43,6 @@ FACTORS = {  # product -> where its factors are among its arguments
     torch.ops.aten.baddbmm.default: 1,
     torch.ops.aten.baddbmm_.default: 1,
 }
-Layout = tuple[tuple[int, ...], tuple[int, ...]]  # sizes and strides
-Products = Counter[tuple[Layout, Layout]]
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,7 @@ def share(
 
 def operations(products: Products) -> int:
     """2 S n k m for each."""
-    return sum(
-        2 * times * left[0][0] * left[0][1] * left[0][2] * right[0][2]
-        for (left, right), times in products.items()
-    )
+    return sum(2 * times * math.prod(one.left) * one.right[-1] for one, times in products.items())
 
 
 def counted(setup: Setup, stream: Stream) -> Products:
@@ -115,9 +115,27 @@ def counted(setup: Setup, stream: Stream) -> Products:
                 with counting:
                     yield
 
-    with patch("sdsl.core.adaptation.Clock", CountingClock):
+    with patch("sdsl.core.adaptation.Clock", CountingClock), noted(counting):
         experiment.run_on(setup, stream)
     return counting.products
+
+
+@contextmanager
+def noted(counting: "Counting") -> Iterator[None]:
+    """Compiled loops tell `counting` of their products, while it is on."""
+
+    def telling(loop: Callable[..., Any], products_of: Callable[..., Products]) -> Any:
+        def told(*args: Any) -> Any:
+            if counting.on:
+                counting.products += products_of(*args)
+            return loop(*args)
+
+        return told
+
+    with ExitStack() as patches:
+        for name, products_of in LOOPS.items():
+            patches.enter_context(patch(name, telling(resolve_name(name), products_of)))
+        yield
 
 
 class Counting(TorchDispatchMode):
@@ -126,18 +144,21 @@ class Counting(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.products: Products = Counter()
+        self.on = False
+
+    def __enter__(self) -> "Counting":
+        self.on = True
+        return super().__enter__()
+
+    def __exit__(self, *why: Any) -> None:
+        self.on = False
+        super().__exit__(*why)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in FACTORS:
             at = FACTORS[func]
-            left, right = (layout(a) for a in args[at : at + 2])
-            self.products[left, right] += 1
+            self.products[of_torch(*args[at : at + 2])] += 1
         return func(*args, **(kwargs or {}))
-
-
-def layout(a: torch.Tensor) -> Layout:
-    a = a if a.dim() == 3 else a[None]
-    return tuple(a.shape), a.stride()
 
 
 def run_seconds(setup: Setup, stream: Stream) -> float:
@@ -150,15 +171,14 @@ def run_seconds(setup: Setup, stream: Stream) -> float:
 def seconds_of(products: Products) -> float:
     """CPU seconds of all these products, one after the other, their factors in cache."""
     with one_thread(), torch.no_grad():
-        return sum(times * seconds_of_one(*pair) for pair, times in products.items())
+        return sum(times * seconds_of_one(one) for one, times in products.items())
 
 
-def seconds_of_one(left: Layout, right: Layout) -> float:
-    a, b = (torch.empty_strided(*one).fill_(0.5) for one in (left, right))
-    out, calls = torch.bmm(a, b), 0
+def seconds_of_one(one: Product) -> float:
+    again, calls = one.repeated(), 0
+    again(1)  # compiles it
     start = time.process_time()
     while (spent := time.process_time() - start) < WHILE:
-        for _ in range(8):  # a look at the clock is not part of the product
-            torch.bmm(a, b, out=out)
-        calls += 8
+        again(AT_ONCE)  # a look at the clock is not part of the product
+        calls += AT_ONCE
     return spent / calls

@@ -11,6 +11,7 @@ from sdsl.core.kernel import (
     Array,
     Arrays,
     Buffers,
+    Number,
     add,
     backward,
     cross_entropy,
@@ -23,7 +24,7 @@ from sdsl.core.kernel import (
 
 
 @compiled
-def sgd(theta: Arrays, m: Arrays, grads: Arrays, lr: float, momentum: float) -> None:
+def sgd(theta: Arrays, m: Arrays, grads: Arrays, lr: Number, momentum: Number) -> None:
     lr, momentum = np.float32(lr), np.float32(momentum)
     for i in range(len(theta)):
         p, a, g = theta[i], m[i], grads[i]
@@ -49,7 +50,7 @@ def adam(theta: Arrays, m: Arrays, v: Arrays, grads: Arrays, lr: float, step: in
 
 
 @compiled
-def follow(teacher: Arrays, theta: Arrays, share: float) -> None:
+def follow(teacher: Arrays, theta: Arrays, share: Number) -> None:
     """teacher <- teacher + share (theta - teacher)."""
     share = np.float32(share)
     for i in range(len(theta)):
@@ -75,7 +76,7 @@ def fit(
     momentum: float,
     ema: float,
     first: int,  # steps taken before these
-) -> float:
+) -> Number:
     """Steps of a mean-teacher fit; the last one's cross-entropy, before its update."""
     (X, y, w), (h, slopes, grads) = rows, buffers
     last = len(theta) - 1

@@ -14,6 +14,7 @@ import numpy as np
 from sdsl.core.compiled import compiled
 
 Array = np.ndarray
+Number = float | np.floating
 Arrays = tuple[Array, ...]  # one per layer
 NO_PULL = np.empty((0, 0), np.float32)
 
@@ -143,7 +144,7 @@ def softmax(logits: Array) -> None:
 
 
 @compiled
-def cross_entropy(logits: Array, y: Array, w: Array) -> float:
+def cross_entropy(logits: Array, y: Array, w: Array) -> Number:
     """sum_i w_i CE(logits_i, y_i)."""
     loss = np.float32(0)
     for i in range(logits.shape[0]):

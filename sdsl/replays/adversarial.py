@@ -19,6 +19,7 @@ from sdsl.core.kernel import (
     Array,
     Arrays,
     Buffers,
+    Number,
     add,
     backward,
     buffers,
@@ -90,7 +91,7 @@ def domain_logit(f: Tensor, head: Theta) -> Tensor:
 
 
 @compiled
-def domain_slope(logits: Array) -> float:
+def domain_slope(logits: Array) -> Number:
     """BCE of a batch [2b, 1], D its first half, X_t the second; its slope in the logits' place."""
     n, loss = len(logits), np.float32(0)
     for i in range(n):
@@ -114,7 +115,7 @@ def descend(
     rates: Array,  # [steps]
     reversed_by: Array,  # [steps]: -lambda
     momentum: float,
-) -> tuple[float, float]:
+) -> tuple[Number, Number]:
     """Steps of both nets on one replica; the last one's losses, before its update."""
     X, y, w = rows
     last, loss, domain = len(theta) - 1, np.float32(0), np.float32(0)

@@ -18,6 +18,7 @@ from sdsl.core.kernel import (
     Array,
     Arrays,
     Buffers,
+    Number,
     add,
     affine,
     backward,
@@ -72,7 +73,7 @@ def descend(
     dropout: float,
     l2: float,
     first: int,  # steps taken before these
-) -> float:
+) -> Number:
     """Steps of Adam on one replica; the last one's cross-entropy, before its update."""
     (X, y, w), (h, slopes, grads) = rows, buffers
     last, left, loss = len(theta) - 1, np.float32(1 - dropout), np.float32(0)
