@@ -8,13 +8,17 @@ S_k = (n w0_k S0_k + A_k + d P) / (n w0_k + n_k + d), or P for all (tied), or va
 
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from sdsl.algorithms.exponential import exp
 from sdsl.algorithms.gaussians import Around, log_weighted, moments, scatters
+from sdsl.core.compiled import compiled
 
 SETTLED = 0.01  # standard deviations of a component, by the root of its share
 LEAST = 1e-4  # share that a component never falls below, so that its class can come back
+NO = -1e300  # log of a weight of nothing, safe to add
 
 
 @dataclass(frozen=True)
@@ -64,20 +68,74 @@ def by_class(joint: Tensor, owner: Tensor, classes: int) -> Tensor:
 
     A class without a component has -inf.
     """
-    index = owner.unsqueeze(-2).expand_as(joint)
-    out = joint.new_full((*joint.shape[:-1], classes), -torch.inf)
-    best = out.scatter_reduce(-1, index, joint, "amax").clamp(min=-1e300)
-    e = (joint - best.gather(-1, index)).exp()
-    return torch.zeros_like(out).scatter_add(-1, index, e).log() + best
+    *lead, n, K = joint.shape
+    owners = owner.expand(*lead, K).reshape(-1, K).contiguous().numpy()
+    out = log_by_class(flat(joint.mT), owners, classes)
+    return torch.from_numpy(out).view(*lead, classes, n).mT
 
 
 def responsibilities(joint: Tensor, owner: Tensor, q: Tensor | None) -> Tensor:
     """r_ik [M, n, K]; where class posteriors q [n, C] are given, shared out within each class."""
+    owners = owner.contiguous().numpy()
     if q is None:
-        return joint.mT.softmax(1).mT
-    index = owner[:, None].expand_as(joint)
-    within = joint - by_class(joint, owner, q.shape[1]).clamp(min=-1e300).gather(2, index)
-    return within.exp() * q.expand(len(joint), -1, -1).gather(2, index)
+        return torch.from_numpy(shared(flat(joint.mT), np.zeros_like(owners), 1)).mT
+    r = shared(flat(joint.mT), owners, q.shape[1])
+    spread(r, owners, q.mT.contiguous().numpy())
+    return torch.from_numpy(r).mT
+
+
+def flat(joint: Tensor) -> np.ndarray:
+    """[..., K, n] as [M, K, n], rows next to each other."""
+    return joint.reshape(-1, *joint.shape[-2:]).contiguous().numpy()
+
+
+@compiled
+def log_by_class(joint: np.ndarray, owner: np.ndarray, classes: int) -> np.ndarray:
+    """log sum_{k of c} exp joint_k of joint [M, K, n]: [M, C, n]."""
+    M, K, n = joint.shape
+    top, total = np.full((M, classes, n), NO), np.zeros((M, classes, n))
+    for m in range(M):
+        for k in range(K):
+            best, here = top[m, owner[m, k]], joint[m, k]
+            for i in range(n):
+                best[i] = here[i] if here[i] > best[i] else best[i]
+        for k in range(K):
+            best, here, add = top[m, owner[m, k]], joint[m, k], total[m, owner[m, k]]
+            for i in range(n):
+                add[i] += exp(here[i] - best[i])
+    return np.log(total) + top
+
+
+@compiled
+def shared(joint: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
+    """exp joint_k / sum_{l of k's group} exp joint_l of joint [M, K, n], group [M, K]."""
+    M, K, n = joint.shape
+    r, top, total = np.empty((M, K, n)), np.empty((groups, n)), np.empty((groups, n))
+    for m in range(M):
+        top[:], total[:] = NO, 0.0
+        for k in range(K):
+            best, here = top[group[m, k]], joint[m, k]
+            for i in range(n):
+                best[i] = here[i] if here[i] > best[i] else best[i]
+        for k in range(K):
+            best, here, mine, add = top[group[m, k]], joint[m, k], r[m, k], total[group[m, k]]
+            for i in range(n):
+                mine[i] = exp(here[i] - best[i])
+                add[i] += mine[i]
+        for k in range(K):
+            mine, add = r[m, k], total[group[m, k]]
+            for i in range(n):
+                mine[i] /= add[i] if add[i] > 0 else 1.0
+    return r
+
+
+@compiled
+def spread(r: np.ndarray, owner: np.ndarray, q: np.ndarray) -> None:
+    """r_ik times the posterior q [C, n] of k's class."""
+    for m in range(r.shape[0]):
+        for k in range(r.shape[1]):
+            for i in range(r.shape[2]):
+                r[m, k, i] *= q[owner[m, k], i]
 
 
 def ridge(P: Tensor, N: float, floor: float, diagonal: bool) -> Tensor:
