@@ -54,13 +54,8 @@ class Priors:
 
 def log_joint(mix: Mixture, X: Tensor) -> Tensor:
     """log w_k N(x_i; m_k, S_k) of rows X [n, d]: [M, n, K]."""
-    return joint_of(mix, Around.mean_of(X))
-
-
-def joint_of(mix: Mixture, rows: Around) -> Tensor:
-    """The same of rows that are asked for more than once."""
     # Rows lie next to each other: K is small, n is not.
-    return log_weighted(rows, mix.weight, mix.mean, mix.cov).mT
+    return log_weighted(X, mix.weight, mix.mean, mix.cov).mT
 
 
 def by_class(joint: Tensor, owner: Tensor, classes: int) -> Tensor:
@@ -174,7 +169,7 @@ def fit(start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None
     """
     mix, rows = start, Around.mean_of(X)
     for _ in range(rounds):
-        r = responsibilities(joint_of(mix, rows), mix.owner, q)
+        r = responsibilities(log_joint(mix, X), mix.owner, q)
         last, mix = mix, update(start, r, rows, priors)
         P = mix.pooled if mix.form == "diagonal" else mix.pooled.diagonal(dim1=1, dim2=2)
         way = ((mix.mean - last.mean).square() / P[:, None]).sum(2)  # [M, K]

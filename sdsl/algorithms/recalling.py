@@ -22,7 +22,7 @@ from sdsl.core.finite import scored
 from sdsl.core.learner import Learner
 from sdsl.core.network import forward
 
-BLOCK = 1024  # rows at a time, in cache
+BLOCK = 2048  # rows at a time, in cache
 
 
 @dataclass(frozen=True, eq=False)
