@@ -115,6 +115,9 @@ def log_gaussians(X: np.ndarray, level: np.ndarray, mean: np.ndarray, W: np.ndar
         size = min(CHUNK, n - low)
         for m in range(M):
             for k in range(K):
+                if level[m, k] == -np.inf:  # padding
+                    out[m, k, low : low + size] = -np.inf
+                    continue
                 far, way = out[m, k, low : low + size], W[m, k if W.shape[1] > 1 else 0]
                 for a in range(d):
                     row, at, mine = X[a, low : low + size], mean[m, k, a], gap[a]
@@ -132,31 +135,23 @@ def log_gaussians(X: np.ndarray, level: np.ndarray, mean: np.ndarray, W: np.ndar
     return out
 
 
-def moments(rows: Around, r: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-    """sum_i r_ik [M, K], sum_i r_ik x_i [M, K, d], sum_i r_ik x_i x_i' [M, K, d, d] if d is few."""
-    d = rows.x.shape[1]
-    if rows.terms is None:
-        return r.sum(1), r.mT @ rows.x, None
-    second, first, count = (r.mT @ rows.terms).split([d * d, d, 1], 2)
-    return count.squeeze(2), first, second.unflatten(2, (d, d))
+def moments(rows: Around, r: Tensor) -> tuple[Tensor, Tensor]:
+    """sum_i r_ik [M, K] and sum_i r_ik x_i [M, K, d]."""
+    return r.sum(1), r.mT @ rows.x
 
 
 def scatters(
-    rows: Around, r: Tensor, sums: tuple[Tensor, Tensor, Tensor | None], mean: Tensor, form: str
+    rows: Around, r: Tensor, count: Tensor, first: Tensor, mean: Tensor, form: str
 ) -> Tensor:
     """A_k = sum_i r_ik (x_i - m_k)(x_i - m_k)' from r's moments: [M, K, d, d].
 
     Form "diagonal": the diagonals, [M, K, d]. Form "tied": the sum over k, [M, 1, d, d].
     """
-    (count, first, second), x, m = sums, rows.x, mean - rows.c
-    n = count[..., None]
+    x, m, n = rows.x, mean - rows.c, count[..., None]
     if form == "diagonal":
         return (r.mT @ x.square() - 2 * m * first + n * m.square()).clamp(min=0)
     if form == "tied":
         cross = first.mT @ m
         return ((x * r.sum(2)[..., None]).mT @ x - cross - cross.mT + (n * m).mT @ m)[:, None]
-    if second is None:
-        gap = x - m[:, :, None]  # [M, K, n, d]
-        return (gap * r.mT[..., None]).mT @ gap
-    cross = first[..., None] * m[:, :, None]
-    return second - cross - cross.mT + (n * m)[..., None] * m[:, :, None]
+    gap = x - m[:, :, None]  # [M, K, n, d]
+    return (gap * r.mT[..., None]).mT @ gap

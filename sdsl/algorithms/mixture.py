@@ -58,6 +58,12 @@ def log_joint(mix: Mixture, X: Tensor) -> Tensor:
     return log_weighted(X, mix.weight, mix.mean, mix.cov).mT
 
 
+def log_density(mix: Mixture, X: Tensor) -> Tensor:
+    """log p(x_i): [M, n]."""
+    joint = log_joint(mix, X)
+    return by_class(joint, torch.zeros_like(mix.owner), 1).squeeze(2)
+
+
 def by_class(joint: Tensor, owner: Tensor, classes: int) -> Tensor:
     """log p(x, c) from components' [..., n, K] with classes owner [..., K]: [..., n, C].
 
@@ -145,11 +151,18 @@ def ridge(P: Tensor, N: float, floor: float, diagonal: bool) -> Tensor:
 
 def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
     """The M-step: what r [M, n, K] makes of the prediction `start`."""
-    (n, d), flat, sums = rows.x.shape, start.form == "diagonal", moments(rows, r)
-    count, first, _ = sums
+    (n, d), flat = rows.x.shape, start.form == "diagonal"
+    if rows.terms is not None and start.form == "full":
+        sums, real = r.new_zeros(*start.weight.shape, rows.terms.shape[1]), start.weight > 0
+        sums[real] = r.mT[real] @ rows.terms  # padding has no rows
+        given = sums, rows.c, start.mean, start.cov, start.weight, start.pooled
+        arrays = (a.contiguous().numpy() for a in given)
+        found = m_step(n, *arrays, priors.mean, priors.share, priors.memory, priors.floor)
+        return Mixture(*(torch.from_numpy(a) for a in found), start.owner)
+    count, first = moments(rows, r)
     mean = first + priors.mean * (start.mean - rows.c)
     mean = rows.c + mean / (count + priors.mean)[:, :, None]
-    A = scatters(rows, r, sums, mean, start.form)
+    A = scatters(rows, r, count, first, mean, start.form)
     old, size = n * start.weight, n * (1 + priors.memory)
     pooled = (priors.memory * n * start.pooled + A.sum(1)) / size
     pooled = ridge(pooled, size, priors.floor, flat)
@@ -160,6 +173,54 @@ def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
     weight = (count + priors.share * old) / (n * (1 + priors.share)) + LEAST * (old > 0)
     weight = weight / weight.sum(1, keepdim=True)
     return replace(start, mean=mean, cov=cov, weight=weight, pooled=pooled)
+
+
+@compiled
+def m_step(
+    n: int,
+    sums: np.ndarray,
+    c: np.ndarray,
+    mean0: np.ndarray,
+    cov0: np.ndarray,
+    weight0: np.ndarray,
+    pooled0: np.ndarray,
+    a: float,
+    b: float,
+    memory: float,
+    floor: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(means, covariances, weights, pooled) from sums of r x x', r x, r [M, K, d d + d + 1] at c."""
+    M, K, d = mean0.shape
+    mean, cov, weight = np.empty(mean0.shape), np.empty(cov0.shape), np.empty(weight0.shape)
+    pooled, m, size = np.empty(pooled0.shape), np.empty(d), n * (1 + memory)
+    for h in range(M):
+        A, P = cov[h], pooled[h]
+        P[:] = memory * n * pooled0[h]
+        for k in range(K):
+            second, first, count = sums[h, k, : d * d], sums[h, k, d * d : -1], sums[h, k, -1]
+            for i in range(d):
+                m[i] = (first[i] + a * (mean0[h, k, i] - c[i])) / (count + a)
+                mean[h, k, i] = c[i] + m[i]
+            for i in range(d):
+                for j in range(d):
+                    cross = first[i] * m[j] + m[i] * first[j]
+                    A[k, i, j] = second[i * d + j] - cross + count * m[i] * m[j]
+                    P[i, j] += A[k, i, j]
+        sphere = np.trace(P) / d
+        for i in range(d):
+            for j in range(d):
+                P[i, j] /= size + 0.5 * d
+            P[i, i] += 0.5 * d * sphere / size / (size + 0.5 * d) + floor
+        for k in range(K):
+            kept, count = memory * n * weight0[h, k], sums[h, k, -1]
+            for i in range(d):
+                for j in range(d):
+                    new = kept * cov0[h, k, i, j] + A[k, i, j] + d * P[i, j]
+                    A[k, i, j] = new / (kept + count + d)
+            weight[h, k] = (count + b * n * weight0[h, k]) / (n * (1 + b))
+            weight[h, k] += LEAST if weight0[h, k] > 0 else 0.0
+        weight[h] /= weight[h].sum()
+    return mean, cov, weight, pooled
 
 
 def fit(start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None) -> Mixture:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from sdsl.algorithms.gaussians import FEW, LOG_2PI, roots
-from sdsl.algorithms.mixture import Mixture, log_joint
+from sdsl.algorithms.mixture import Mixture, log_density
 
 ANGLES = 36  # tried, evenly around; twice as many without a past
 LEAP = 10.0  # nats a row that a half turn must gain
@@ -138,7 +138,7 @@ class Moves:
 
 def likely(mix: Mixture, rows: Tensor) -> Tensor:
     """mean log p(x): [M]."""
-    return log_joint(mix, rows).logsumexp(2).mean(1)
+    return log_density(mix, rows).mean(1)
 
 
 def shifts(mix: Mixture, grow: Tensor | None, leap: float) -> Moves:
