@@ -91,11 +91,11 @@ def log_weighted(X: Tensor, weight: Tensor, mean: Tensor, cov: Tensor) -> Tensor
         far = (1 / cov) @ x.square().T - 2 * (m / cov) @ x.T
         far = (far + (m.square() / cov).sum(2)[..., None]).clamp(min=0)
         return (level - 0.5 * cov.log().sum(2))[..., None] - 0.5 * far
+    if d <= FEW:
+        given = (X.T, level, mean, cov)
+        return torch.from_numpy(log_gaussians(*(a.contiguous().numpy() for a in given)))
     _, W = roots(cov)
     level = level + W.diagonal(dim1=2, dim2=3).log().sum(2)
-    if d <= FEW:
-        given = X.T, level, mean, W
-        return torch.from_numpy(log_gaussians(*(a.contiguous().numpy() for a in given)))
     c = X.mean(0)
     x, m = X - c, mean - c
     if cov.shape[1] == 1:  # one form for all: rows and means are whitened once
@@ -107,9 +107,18 @@ def log_weighted(X: Tensor, weight: Tensor, mean: Tensor, cov: Tensor) -> Tensor
 
 
 @compiled
-def log_gaussians(X: np.ndarray, level: np.ndarray, mean: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """level - |W (x - m)|^2 / 2 of rows X [d, n]: [M, K, n]; W [M, K or 1, d, d] is triangular."""
+def log_gaussians(X: np.ndarray, level: np.ndarray, mean: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """level + log |W| - |W (x - m)|^2 / 2 of rows X [d, n], W'W = S^-1: [M, K, n].
+
+    S [M, K or 1, d, d]; level [M, K], -inf for padding.
+    """
     (M, K, d), n = mean.shape, X.shape[1]
+    W = cholesky(S.reshape(-1, d, d))[1].reshape(S.shape)
+    level = level.copy()
+    for m in range(M):
+        for k in range(K):
+            for a in range(d):
+                level[m, k] += math.log(W[m, k if W.shape[1] > 1 else 0, a, a])
     out, gap, z = np.zeros((M, K, n)), np.empty((d, CHUNK)), np.empty(CHUNK)
     for low in range(0, n, CHUNK):
         size = min(CHUNK, n - low)
@@ -123,8 +132,10 @@ def log_gaussians(X: np.ndarray, level: np.ndarray, mean: np.ndarray, W: np.ndar
                     row, at, mine = X[a, low : low + size], mean[m, k, a], gap[a]
                     for i in range(size):
                         mine[i] = row[i] - at
-                    z[:] = 0.0
-                    for b in range(a + 1):
+                    by = way[a, a]
+                    for i in range(size):
+                        z[i] = by * mine[i]
+                    for b in range(a):
                         by, other = way[a, b], gap[b]
                         for i in range(size):
                             z[i] += by * other[i]

@@ -153,11 +153,9 @@ def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
     """The M-step: what r [M, n, K] makes of the prediction `start`."""
     (n, d), flat = rows.x.shape, start.form == "diagonal"
     if rows.terms is not None and start.form == "full":
-        sums, real = r.new_zeros(*start.weight.shape, rows.terms.shape[1]), start.weight > 0
-        sums[real] = r.mT[real] @ rows.terms  # padding has no rows
-        given = sums, rows.c, start.mean, start.cov, start.weight, start.pooled
+        given = r.mT, rows.terms, rows.c, start.mean, start.cov, start.weight, start.pooled
         arrays = (a.contiguous().numpy() for a in given)
-        found = m_step(n, *arrays, priors.mean, priors.share, priors.memory, priors.floor)
+        found = m_step(*arrays, priors.mean, priors.share, priors.memory, priors.floor)
         return Mixture(*(torch.from_numpy(a) for a in found), start.owner)
     count, first = moments(rows, r)
     mean = first + priors.mean * (start.mean - rows.c)
@@ -177,8 +175,8 @@ def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
 
 @compiled
 def m_step(
-    n: int,
-    sums: np.ndarray,
+    r: np.ndarray,
+    terms: np.ndarray,
     c: np.ndarray,
     mean0: np.ndarray,
     cov0: np.ndarray,
@@ -189,8 +187,17 @@ def m_step(
     memory: float,
     floor: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(means, covariances, weights, pooled) from sums of r x x', r x, r [M, K, d d + d + 1] at c."""
-    M, K, d = mean0.shape
+    """(means, covariances, weights, pooled) from r [M, K, n] and terms [n, d d + d + 1] around c."""
+    (M, K, d), n = mean0.shape, len(terms)
+    sums = np.zeros((M, K, terms.shape[1]))  # of r x x', r x and r
+    for h in range(M):
+        for k in range(K):
+            if weight0[h, k] > 0:
+                add = sums[h, k]
+                for i in range(n):
+                    share = r[h, k, i]
+                    for j in range(terms.shape[1]):
+                        add[j] += share * terms[i, j]
     mean, cov, weight = np.empty(mean0.shape), np.empty(cov0.shape), np.empty(weight0.shape)
     pooled, m, size = np.empty(pooled0.shape), np.empty(d), n * (1 + memory)
     for h in range(M):
