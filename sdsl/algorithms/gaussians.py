@@ -20,7 +20,7 @@ CHUNK = 512  # rows at a time: they stay in cache
 
 @dataclass(frozen=True)
 class Around:
-    """Rows around their mean c [d]: x [n, d]; terms: x x', x and 1 [n, d d + d + 1] if d is few."""
+    """Rows x [n, d] around their mean c [d]; terms if d is few: lower half of x x', x and 1."""
 
     c: Tensor
     x: Tensor
@@ -32,8 +32,8 @@ class Around:
         x = X - c
         if X.shape[1] > FEW:
             return cls(c, x, None)
-        square = (x[:, :, None] * x[:, None]).flatten(1)
-        return cls(c, x, torch.cat([square, x, torch.ones_like(x[:, :1])], 1))
+        i, j = torch.tril_indices(len(c), len(c))
+        return cls(c, x, torch.cat([x[:, i] * x[:, j], x, torch.ones_like(x[:, :1])], 1))
 
 
 def roots(cov: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.energy_test import p_value
+from sdsl.algorithms.energy_test import distances, p_value
 from sdsl.algorithms.gold_folds import FOLDS, by_turns, out_of_fold
 from sdsl.algorithms.gold_mixture import gold_mixture, parts_of
 from sdsl.algorithms.mixture import Mixture, by_class, log_density, log_joint
@@ -150,9 +150,10 @@ def drift(
     if tests * p >= limit:
         a, b = evenly(len(gold)), evenly(len(X))
         whole = torch.zeros(len(a) + len(b), dtype=torch.long)
-        p = min(p, p_value(gold[a], X[b], whole[: len(a)], whole[len(a) :], generator))
+        far = distances(gold[a], X[b])
+        p = min(p, p_value(far, whole[: len(a)], whole[len(a) :], generator))
         if y is not None:
-            p = min(p, p_value(gold[a], X[b], rule.own[a], y[b], generator))
+            p = min(p, p_value(far, rule.own[a], y[b], generator))
     return min(1.0, tests * p)
 
 

@@ -187,7 +187,7 @@ def m_step(
     memory: float,
     floor: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(means, covariances, weights, pooled) from r [M, K, n] and terms [n, d d + d + 1] around c."""
+    """(means, covariances, weights, pooled) from r [M, K, n] and rows' terms [n, p] around c."""
     (M, K, d), n = mean0.shape, len(terms)
     sums = np.zeros((M, K, terms.shape[1]))  # of r x x', r x and r
     for h in range(M):
@@ -204,14 +204,16 @@ def m_step(
         A, P = cov[h], pooled[h]
         P[:] = memory * n * pooled0[h]
         for k in range(K):
-            second, first, count = sums[h, k, : d * d], sums[h, k, d * d : -1], sums[h, k, -1]
+            second, first, count = sums[h, k], sums[h, k, -1 - d : -1], sums[h, k, -1]
             for i in range(d):
                 m[i] = (first[i] + a * (mean0[h, k, i] - c[i])) / (count + a)
                 mean[h, k, i] = c[i] + m[i]
             for i in range(d):
                 for j in range(d):
                     cross = first[i] * m[j] + m[i] * first[j]
-                    A[k, i, j] = second[i * d + j] - cross + count * m[i] * m[j]
+                    below, right = max(i, j), min(i, j)
+                    square = second[below * (below + 1) // 2 + right]
+                    A[k, i, j] = square - cross + count * m[i] * m[j]
                     P[i, j] += A[k, i, j]
         sphere = np.trace(P) / d
         for i in range(d):
