@@ -6,7 +6,7 @@ within an ulp or two. The library's is one call a row.
 
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
@@ -58,5 +58,5 @@ def exp(x: float) -> float:
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    power = number((bits(whole) << 52) + ONE)
+    power: float = number((bits(whole) << 52) + ONE)  # type: ignore[call-arg]
     return 0.0 if x < LEAST else p * power

@@ -81,5 +81,6 @@ def merge(moments: np.ndarray, owner: np.ndarray, most: int) -> np.ndarray:
         for k in range(K):
             if live[k] and k != a and owner[k] == owner[a]:
                 both = evidence(pooled(moments[a], moments[k]))
-                cost[min(a, k), max(a, k)] = both - weigh[a] - weigh[k]
+                first, second = (a, k) if a < k else (k, a)
+                cost[first, second] = both - weigh[a] - weigh[k]
     return live

@@ -156,7 +156,8 @@ def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
         given = r.mT, rows.terms, rows.c, start.mean, start.cov, start.weight, start.pooled
         arrays = (a.contiguous().numpy() for a in given)
         found = m_step(*arrays, priors.mean, priors.share, priors.memory, priors.floor)
-        return Mixture(*(torch.from_numpy(a) for a in found), start.owner)
+        mean, cov, weight, pooled = (torch.from_numpy(a) for a in found)
+        return Mixture(mean, cov, weight, pooled, start.owner)
     count, first = moments(rows, r)
     mean = first + priors.mean * (start.mean - rows.c)
     mean = rows.c + mean / (count + priors.mean)[:, :, None]
