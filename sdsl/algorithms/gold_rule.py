@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.energy_test import p_value
+from sdsl.algorithms.energy_test import distances, p_value
 from sdsl.algorithms.gold_folds import FOLDS, by_turns, out_of_fold
 from sdsl.algorithms.gold_mixture import gold_mixture, parts_of
-from sdsl.algorithms.mixture import Mixture, by_class, log_joint
+from sdsl.algorithms.mixture import Mixture, by_class, log_density, log_joint
 from sdsl.algorithms.registration import smear, whitened
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
@@ -124,10 +124,10 @@ def mixture_rule(
 
 def unlikely(rule: GoldRule, X: Tensor) -> float:
     """p that rows X are as likely as gold's under gold's mixture, or likelier (Mann-Whitney)."""
-    new = log_joint(rule.gold, X).logsumexp(2)[0]
+    new = log_density(rule.gold, X)[0]
     n, m = len(rule.usual), len(new)
-    rank = torch.cat([rule.usual, new]).argsort(stable=True).argsort()
-    U = rank[n:].double().sum() - m * (m - 1) / 2
+    order = torch.cat([rule.usual, new]).argsort(stable=True)
+    U = (order >= n).nonzero().double().sum() - m * (m - 1) / 2
     z = (U - n * m / 2) / math.sqrt(n * m * (n + m + 1) / 12)
     return float(torch.special.ndtr(z))
 
@@ -150,9 +150,10 @@ def drift(
     if tests * p >= limit:
         a, b = evenly(len(gold)), evenly(len(X))
         whole = torch.zeros(len(a) + len(b), dtype=torch.long)
-        p = min(p, p_value(gold[a], X[b], whole[: len(a)], whole[len(a) :], generator))
+        far = distances(gold[a], X[b])
+        p = min(p, p_value(far, whole[: len(a)], whole[len(a) :], generator))
         if y is not None:
-            p = min(p, p_value(gold[a], X[b], rule.own[a], y[b], generator))
+            p = min(p, p_value(far, rule.own[a], y[b], generator))
     return min(1.0, tests * p)
 
 

@@ -4,71 +4,83 @@ Cost of i and j (Runnalls 2007): 1/2 (n log|S| - n_i log|S_i| - n_j log|S_j|), n
 log|S| = sum log R + .1 log(v + 1/12): what the motion leaves of the variances, and a little time.
 """
 
+import math
+
+import numpy as np
 import torch
-from torch import Tensor
 
 from sdsl.algorithms.memory import FLOOR, WITHIN, Clusters
+from sdsl.core.compiled import compiled
 
 TIME = 0.1  # what the spread in time counts
 
 
 def merged(a: Clusters, b: Clusters) -> Clusters:
-    """The moments of both, pair by pair; one cluster may meet many."""
-    n = a.n + b.n
-    g = (b.n / n)[:, None]
-    gap = b.moments - a.moments
-    dt, dm = gap[:, 1:2], gap[:, 3 : 3 + a.m.shape[1]]
-    moments = a.moments + g * gap  # the means, and the mean of the variances
-    between = torch.cat([dt.square(), 0 * dm, dm.square(), dm * dt], 1)
-    moments[:, 2:] += g * (1 - g) * between
-    moments[:, 0] = n
-    return Clusters(b.owner, moments)
+    """The moments of both, pair by pair."""
+    both = torch.empty_like(a.moments)
+    for i in range(len(a)):
+        both[i] = torch.from_numpy(pooled(a.moments[i].numpy(), b.moments[i].numpy()))
+    return Clusters(b.owner, both)
 
 
-def evidence(n: Tensor, v: Tensor, rest: Tensor) -> Tensor:
-    """n/2 log|S|: [K]."""
-    return 0.5 * n * (rest.clamp(FLOOR).log().sum(1) + TIME * (v + WITHIN).log())
+@compiled
+def pooled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The moments n, tau, v, m, V, s [3 + 3 d] of two clusters together."""
+    d, n = (len(a) - 3) // 3, a[0] + b[0]
+    g, dt = b[0] / n, b[1] - a[1]
+    both = a + g * (b - a)  # the means, and the mean of the variances
+    both[0] = n
+    both[2] += g * (1 - g) * dt * dt
+    for j in range(d):
+        gap = b[3 + j] - a[3 + j]
+        both[3 + d + j] += g * (1 - g) * gap * gap
+        both[3 + 2 * d + j] += g * (1 - g) * gap * dt
+    return both
 
 
-def evidence_of_pairs(c: Clusters, i: Tensor, j: Tensor) -> Tensor:
-    """The same of clusters i and j merged, without making them: [pairs]."""
-    (m, V, s), n = c.wide, c.n[i] + c.n[j]
-    g, dt = c.n[j] / n, c.tau[j] - c.tau[i]
-    v = torch.lerp(c.v[i], c.v[j], g) + g * (1 - g) * dt.square()
-    g, dt = g[:, None], dt[:, None]
-    dm, between = m[j] - m[i], g * (1 - g)
-    both_s = torch.lerp(s[i], s[j], g).addcmul_(dm, between * dt)
-    both_V = torch.lerp(V[i], V[j], g).addcmul_(dm.square_(), between)
-    rest = both_V.addcdiv_(both_s.square_(), v.clamp(min=1e-12)[:, None], value=-1)
-    return evidence(n, v, rest)
+@compiled
+def evidence(c: np.ndarray) -> float:
+    """n/2 log|S| of one cluster's moments."""
+    d, v = (len(c) - 3) // 3, max(c[2], 1e-12)
+    log_det = TIME * math.log(c[2] + WITHIN)
+    for j in range(d):
+        log_det += math.log(max(c[3 + d + j] - c[3 + 2 * d + j] ** 2 / v, FLOOR))
+    return 0.5 * c[0] * log_det
 
 
 def reduced(c: Clusters, most: int) -> Clusters:
     """At most `most` clusters: mergers of least cost; where no pair is left, the lightest go."""
-    K = len(c)
-    if most >= K:
+    if most >= len(c):
         return c
-    owner, moments, weigh = c.owner, c.moments.clone(), evidence(c.n, c.v, c.rest)
-    i, j = torch.triu_indices(K, K, 1)
-    same = owner[i] == owner[j]
-    i, j = i[same], j[same]
-    cost = moments.new_full((K, K), torch.inf)
-    cost[i, j] = evidence_of_pairs(c, i, j) - weigh[i] - weigh[j]
-    live = torch.ones(K, dtype=torch.bool)
-    for _ in range(K - most):
-        a, b = divmod(int(cost.argmin()), K)  # a < b
-        if torch.isinf(cost[a, b]):
-            break
-        one = merged(Clusters(owner[a : a + 1], moments[a : a + 1]), c.pick(torch.tensor([b])))
-        moments[a], weigh[a], live[b] = one.moments[0], evidence(one.n, one.v, one.rest)[0], False
-        c = Clusters(owner, moments)
-        cost[b], cost[:, b] = torch.inf, torch.inf
-        others = live & (owner == owner[a])
-        others[a] = False
-        k = others.nonzero().squeeze(1)
-        new = evidence_of_pairs(c, torch.full_like(k, a), k) - weigh[a] - weigh[k]
-        cost[k.clamp(max=a), k.clamp(min=a)] = new
-    kept = live.nonzero().squeeze(1)
+    moments = c.moments.clone()
+    live = torch.from_numpy(merge(moments.numpy(), c.owner.contiguous().numpy(), most))
+    kept, c = live.nonzero().squeeze(1), Clusters(c.owner, moments)
     if len(kept) > most:
         kept = kept[c.n[kept].argsort(descending=True, stable=True)[:most]].sort().values
     return c.pick(kept)
+
+
+@compiled
+def merge(moments: np.ndarray, owner: np.ndarray, most: int) -> np.ndarray:
+    """Merges pairs in place, the second into the first; which clusters are left: [K]."""
+    K = len(owner)
+    cost, weigh, live = np.full((K, K), np.inf), np.empty(K), np.ones(K, np.bool_)
+    for i in range(K):
+        weigh[i] = evidence(moments[i])
+        for j in range(i):
+            if owner[i] == owner[j]:
+                both = evidence(pooled(moments[j], moments[i]))
+                cost[j, i] = both - weigh[j] - weigh[i]
+    for _ in range(K - most):
+        a, b = divmod(np.argmin(cost), K)  # a < b
+        if np.isinf(cost[a, b]):
+            break
+        moments[a], live[b] = pooled(moments[a], moments[b]), False
+        weigh[a] = evidence(moments[a])
+        cost[b], cost[:, b] = np.inf, np.inf
+        for k in range(K):
+            if live[k] and k != a and owner[k] == owner[a]:
+                both = evidence(pooled(moments[a], moments[k]))
+                first, second = (a, k) if a < k else (k, a)
+                cost[first, second] = both - weigh[a] - weigh[k]
+    return live

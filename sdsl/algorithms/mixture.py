@@ -8,13 +8,17 @@ S_k = (n w0_k S0_k + A_k + d P) / (n w0_k + n_k + d), or P for all (tied), or va
 
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from sdsl.algorithms.exponential import exp
 from sdsl.algorithms.gaussians import Around, log_weighted, moments, scatters
+from sdsl.core.compiled import compiled
 
 SETTLED = 0.01  # standard deviations of a component, by the root of its share
 LEAST = 1e-4  # share that a component never falls below, so that its class can come back
+NO = -1e300  # log of a weight of nothing, safe to add
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,14 @@ class Priors:
 
 def log_joint(mix: Mixture, X: Tensor) -> Tensor:
     """log w_k N(x_i; m_k, S_k) of rows X [n, d]: [M, n, K]."""
-    return joint_of(mix, Around.mean_of(X))
-
-
-def joint_of(mix: Mixture, rows: Around) -> Tensor:
-    """The same of rows that are asked for more than once."""
     # Rows lie next to each other: K is small, n is not.
-    return log_weighted(rows, mix.weight, mix.mean, mix.cov).mT
+    return log_weighted(X, mix.weight, mix.mean, mix.cov).mT
+
+
+def log_density(mix: Mixture, X: Tensor) -> Tensor:
+    """log p(x_i): [M, n]."""
+    joint = log_joint(mix, X)
+    return by_class(joint, torch.zeros_like(mix.owner), 1).squeeze(2)
 
 
 def by_class(joint: Tensor, owner: Tensor, classes: int) -> Tensor:
@@ -64,20 +69,74 @@ def by_class(joint: Tensor, owner: Tensor, classes: int) -> Tensor:
 
     A class without a component has -inf.
     """
-    index = owner.unsqueeze(-2).expand_as(joint)
-    out = joint.new_full((*joint.shape[:-1], classes), -torch.inf)
-    best = out.scatter_reduce(-1, index, joint, "amax").clamp(min=-1e300)
-    e = (joint - best.gather(-1, index)).exp()
-    return torch.zeros_like(out).scatter_add(-1, index, e).log() + best
+    *lead, n, K = joint.shape
+    owners = owner.expand(*lead, K).reshape(-1, K).contiguous().numpy()
+    out = log_by_class(flat(joint.mT), owners, classes)
+    return torch.from_numpy(out).view(*lead, classes, n).mT
 
 
 def responsibilities(joint: Tensor, owner: Tensor, q: Tensor | None) -> Tensor:
     """r_ik [M, n, K]; where class posteriors q [n, C] are given, shared out within each class."""
+    owners = owner.contiguous().numpy()
     if q is None:
-        return joint.mT.softmax(1).mT
-    index = owner[:, None].expand_as(joint)
-    within = joint - by_class(joint, owner, q.shape[1]).clamp(min=-1e300).gather(2, index)
-    return within.exp() * q.expand(len(joint), -1, -1).gather(2, index)
+        return torch.from_numpy(shared(flat(joint.mT), np.zeros_like(owners), 1)).mT
+    r = shared(flat(joint.mT), owners, q.shape[1])
+    spread(r, owners, q.mT.contiguous().numpy())
+    return torch.from_numpy(r).mT
+
+
+def flat(joint: Tensor) -> np.ndarray:
+    """[..., K, n] as [M, K, n], rows next to each other."""
+    return joint.reshape(-1, *joint.shape[-2:]).contiguous().numpy()
+
+
+@compiled
+def log_by_class(joint: np.ndarray, owner: np.ndarray, classes: int) -> np.ndarray:
+    """log sum_{k of c} exp joint_k of joint [M, K, n]: [M, C, n]."""
+    M, K, n = joint.shape
+    top, total = np.full((M, classes, n), NO), np.zeros((M, classes, n))
+    for m in range(M):
+        for k in range(K):
+            best, here = top[m, owner[m, k]], joint[m, k]
+            for i in range(n):
+                best[i] = here[i] if here[i] > best[i] else best[i]
+        for k in range(K):
+            best, here, add = top[m, owner[m, k]], joint[m, k], total[m, owner[m, k]]
+            for i in range(n):
+                add[i] += exp(here[i] - best[i])
+    return np.log(total) + top
+
+
+@compiled
+def shared(joint: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
+    """exp joint_k / sum_{l of k's group} exp joint_l of joint [M, K, n], group [M, K]."""
+    M, K, n = joint.shape
+    r, top, total = np.empty((M, K, n)), np.empty((groups, n)), np.empty((groups, n))
+    for m in range(M):
+        top[:], total[:] = NO, 0.0
+        for k in range(K):
+            best, here = top[group[m, k]], joint[m, k]
+            for i in range(n):
+                best[i] = here[i] if here[i] > best[i] else best[i]
+        for k in range(K):
+            best, here, mine, add = top[group[m, k]], joint[m, k], r[m, k], total[group[m, k]]
+            for i in range(n):
+                mine[i] = exp(here[i] - best[i])
+                add[i] += mine[i]
+        for k in range(K):
+            mine, add = r[m, k], total[group[m, k]]
+            for i in range(n):
+                mine[i] /= add[i] if add[i] > 0 else 1.0
+    return r
+
+
+@compiled
+def spread(r: np.ndarray, owner: np.ndarray, q: np.ndarray) -> None:
+    """r_ik times the posterior q [C, n] of k's class."""
+    for m in range(r.shape[0]):
+        for k in range(r.shape[1]):
+            for i in range(r.shape[2]):
+                r[m, k, i] *= q[owner[m, k], i]
 
 
 def ridge(P: Tensor, N: float, floor: float, diagonal: bool) -> Tensor:
@@ -92,11 +151,17 @@ def ridge(P: Tensor, N: float, floor: float, diagonal: bool) -> Tensor:
 
 def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
     """The M-step: what r [M, n, K] makes of the prediction `start`."""
-    (n, d), flat, sums = rows.x.shape, start.form == "diagonal", moments(rows, r)
-    count, first, _ = sums
+    (n, d), flat = rows.x.shape, start.form == "diagonal"
+    if rows.terms is not None and start.form == "full":
+        given = r.mT, rows.terms, rows.c, start.mean, start.cov, start.weight, start.pooled
+        arrays = (a.contiguous().numpy() for a in given)
+        found = m_step(*arrays, priors.mean, priors.share, priors.memory, priors.floor)
+        mean, cov, weight, pooled = (torch.from_numpy(a) for a in found)
+        return Mixture(mean, cov, weight, pooled, start.owner)
+    count, first = moments(rows, r)
     mean = first + priors.mean * (start.mean - rows.c)
     mean = rows.c + mean / (count + priors.mean)[:, :, None]
-    A = scatters(rows, r, sums, mean, start.form)
+    A = scatters(rows, r, count, first, mean, start.form)
     old, size = n * start.weight, n * (1 + priors.memory)
     pooled = (priors.memory * n * start.pooled + A.sum(1)) / size
     pooled = ridge(pooled, size, priors.floor, flat)
@@ -107,6 +172,65 @@ def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
     weight = (count + priors.share * old) / (n * (1 + priors.share)) + LEAST * (old > 0)
     weight = weight / weight.sum(1, keepdim=True)
     return replace(start, mean=mean, cov=cov, weight=weight, pooled=pooled)
+
+
+@compiled
+def m_step(
+    r: np.ndarray,
+    terms: np.ndarray,
+    c: np.ndarray,
+    mean0: np.ndarray,
+    cov0: np.ndarray,
+    weight0: np.ndarray,
+    pooled0: np.ndarray,
+    a: float,
+    b: float,
+    memory: float,
+    floor: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(means, covariances, weights, pooled) from r [M, K, n] and rows' terms [n, p] around c."""
+    (M, K, d), n = mean0.shape, len(terms)
+    sums = np.zeros((M, K, terms.shape[1]))  # of r x x', r x and r
+    for h in range(M):
+        for k in range(K):
+            if weight0[h, k] > 0:
+                add = sums[h, k]
+                for i in range(n):
+                    share = r[h, k, i]
+                    for j in range(terms.shape[1]):
+                        add[j] += share * terms[i, j]
+    mean, cov, weight = np.empty(mean0.shape), np.empty(cov0.shape), np.empty(weight0.shape)
+    pooled, m, size = np.empty(pooled0.shape), np.empty(d), n * (1 + memory)
+    for h in range(M):
+        A, P = cov[h], pooled[h]
+        P[:] = memory * n * pooled0[h]
+        for k in range(K):
+            second, first, count = sums[h, k], sums[h, k, -1 - d : -1], sums[h, k, -1]
+            for i in range(d):
+                m[i] = (first[i] + a * (mean0[h, k, i] - c[i])) / (count + a)
+                mean[h, k, i] = c[i] + m[i]
+            for i in range(d):
+                for j in range(d):
+                    cross = first[i] * m[j] + m[i] * first[j]
+                    below, right = max(i, j), min(i, j)
+                    square = second[below * (below + 1) // 2 + right]
+                    A[k, i, j] = square - cross + count * m[i] * m[j]
+                    P[i, j] += A[k, i, j]
+        sphere = np.trace(P) / d
+        for i in range(d):
+            for j in range(d):
+                P[i, j] /= size + 0.5 * d
+            P[i, i] += 0.5 * d * sphere / size / (size + 0.5 * d) + floor
+        for k in range(K):
+            kept, count = memory * n * weight0[h, k], sums[h, k, -1]
+            for i in range(d):
+                for j in range(d):
+                    new = kept * cov0[h, k, i, j] + A[k, i, j] + d * P[i, j]
+                    A[k, i, j] = new / (kept + count + d)
+            weight[h, k] = (count + b * n * weight0[h, k]) / (n * (1 + b))
+            weight[h, k] += LEAST if weight0[h, k] > 0 else 0.0
+        weight[h] /= weight[h].sum()
+    return mean, cov, weight, pooled
 
 
 def fit(start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None) -> Mixture:
@@ -124,7 +248,7 @@ def counted_fit(
     mix, rows, taken = start, Around.mean_of(X), 0
     while taken < rounds:
         taken += 1
-        r = responsibilities(joint_of(mix, rows), mix.owner, q)
+        r = responsibilities(log_joint(mix, X), mix.owner, q)
         last, mix = mix, update(start, r, rows, priors)
         P = mix.pooled if mix.form == "diagonal" else mix.pooled.diagonal(dim1=1, dim2=2)
         way = ((mix.mean - last.mean).square() / P[:, None]).sum(2)  # [M, K]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.context import in_context
+from sdsl.algorithms.context import Grid, in_context
+from sdsl.algorithms.memory import Clusters
 from sdsl.algorithms.mixture import by_class
 from sdsl.algorithms.past import Past
 from sdsl.algorithms.present import Present
@@ -21,7 +22,7 @@ from sdsl.core.finite import scored
 from sdsl.core.learner import Learner
 from sdsl.core.network import forward
 
-BLOCK = 2048  # rows at a time that are predicted in context: a few batches, in cache
+BLOCK = 2048  # rows at a time, in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,8 @@ class Recalling:
         """p(c | x) by the networks [S, n, C], where one of them answers."""
         if all(self.rules):
             return x.new_zeros(len(x), 0, self.learner.classes)  # nobody asks
-        return forward(x, self.learner.theta)[1].double().softmax(2)
+        parts = [forward(part, self.learner.theta)[1] for part in x.split(BLOCK, 1)]
+        return torch.cat(parts, 1).double().softmax(2)
 
     def _now(self, s: int, X: Tensor) -> Tensor:
         """log p_now(x, c): [n, C]"""
@@ -70,19 +72,24 @@ class Recalling:
     def _row_by_row(self, s: int, X: Tensor, own: Tensor) -> Tensor:
         if self.rules[s] is None:
             return own[s]
-        joint, c = self._now(s, X), self.past.clusters(s)
+        c, C = self.past.clusters(s), self.learner.classes
+        return torch.cat([self._mixed(s, x, c, C) for x in X.split(BLOCK)])
+
+    def _mixed(self, s: int, X: Tensor, c: Clusters, C: int) -> Tensor:
+        joint = self._now(s, X)
         if self.present < 1 and len(c):
             past = overall(c, self.whitening[s](X)) + self.whitening[s].log_det
-            past = by_class(past, c.owner, self.learner.classes) + math.log(1 - self.present)
+            past = by_class(past, c.owner, C) + math.log(1 - self.present)
             joint = torch.logaddexp(joint + math.log(max(self.present, 1e-300)), past)
         return joint.softmax(1)
 
     def _in_context(self, s: int, X: Tensor) -> Tensor:
-        c, white = self.past.clusters(s), self.whitening[s]
-        labels = []
+        c, white, labels = self.past.clusters(s), self.whitening[s], []
+        remembers = self.present < 1 and len(c) > 0
+        grid = Grid.of(c, white.log_det, self.t, self.present) if remembers else None
         for x in X.split(max(1, BLOCK // X.shape[1])):  # [b, q, d]
             joint = self._now(s, x.flatten(0, 1)).view(*x.shape[:2], -1)
-            if self.present < 1 and len(c):
-                joint = in_context(joint, c, white(x), white.log_det, self.t, self.present)
+            if grid is not None:
+                joint = in_context(joint, grid, white(x))
             labels.append(joint.argmax(2))
         return torch.cat(labels)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.gaussians import FEW, LOG_2PI, root
-from sdsl.algorithms.mixture import Mixture, log_joint
+from sdsl.algorithms.gaussians import FEW, LOG_2PI, roots
+from sdsl.algorithms.mixture import Mixture, log_density
 
 ANGLES = 36  # tried, evenly around; twice as many without a past
 LEAP = 10.0  # nats a row that a half turn must gain
@@ -39,9 +39,8 @@ def centre(mix: Mixture) -> Tensor:
 
 def whitened(mix: Mixture) -> tuple[Mixture, Tensor, Tensor]:
     """(the mixture where its pooled covariance is 1, the way there [M, d, d], the way back)."""
-    L = root(mix.pooled)
+    L, W = roots(mix.pooled)
     eye = torch.eye(L.shape[1], dtype=L.dtype).expand_as(L)
-    W = torch.linalg.solve_triangular(L, eye, upper=False)
     cov = W[:, None] @ mix.cov @ W.mT[:, None]
     return replace(mix, mean=mix.mean @ W.mT, cov=cov, pooled=eye), W, L
 
@@ -95,7 +94,7 @@ def growth(mix: Mixture, white: Mixture, Z: Tensor) -> Tensor:
 
 def own(mix: Mixture) -> Tensor:
     """The mean log density that a mixture expects of its rows, overlap left out: [M]."""
-    log_det = 2 * root(mix.cov).diagonal(dim1=2, dim2=3).log().sum(2)
+    log_det = 2 * roots(mix.cov)[0].diagonal(dim1=2, dim2=3).log().sum(2)
     each = mix.weight.clamp(min=1e-300).log() - 0.5 * (log_det + mix.mean.shape[2] * (1 + LOG_2PI))
     return (mix.weight * each).sum(1)
 
@@ -139,7 +138,7 @@ class Moves:
 
 def likely(mix: Mixture, rows: Tensor) -> Tensor:
     """mean log p(x): [M]."""
-    return log_joint(mix, rows).logsumexp(2).mean(1)
+    return log_density(mix, rows).mean(1)
 
 
 def shifts(mix: Mixture, grow: Tensor | None, leap: float) -> Moves:

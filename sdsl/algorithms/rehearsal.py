@@ -22,6 +22,7 @@ class Rehearsal:
         self.out_of_fold = [labels for _, labels in found]  # gold's labels by such mixtures
         self.past = Past.none(S, d, size(d, rows))
         self.newest = [fit(*gold.replica(s), classes, self.parts[s]) for s in range(S)]
+        self.gold: Rows | None = None  # that whitens now
         self.remember(gold, gold, self.newest, 0)
 
     def fit(self, rows: Rows, s: int) -> MixturePresent:
@@ -36,7 +37,9 @@ class Rehearsal:
 
         gold as it is scaled now: memory lives in the space that gold whitens.
         """
-        self.whitening = [Whitening.fit(*gold.replica(s)) for s in range(len(presents))]
+        if gold is not self.gold:
+            self.gold = gold
+            self.whitening = [Whitening.fit(*gold.replica(s)) for s in range(len(presents))]
         new = []
         for s, present in enumerate(presents):
             X, y = rows.replica(s)

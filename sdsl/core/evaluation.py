@@ -170,7 +170,9 @@ class Tester:
         whole = len(columns) == self.T
         X = (self.X if whole else self.X[:, columns]).flatten(1, 2)
         y = self.y if whole else self.y[:, columns]
-        said = torch.cat([learner.predict(scaler(x)) for x in X.split(CHUNK, 1)], 1)
+        # A classifier that knows batches has chunks of its own.
+        chunk = X.shape[1] if isinstance(learner.classifier, InContext) else CHUNK
+        said = torch.cat([learner.predict(scaler(x)) for x in X.split(chunk, 1)], 1)
         return counted(said.view_as(y), y, self.counts.shape[2])
 
     def accuracy_in_context(

@@ -21,6 +21,7 @@ from sdsl.algorithms.mixture import (
     Priors,
     by_class,
     counted_fit,
+    log_density,
     log_joint,
     responsibilities,
 )
@@ -72,7 +73,8 @@ class Tracker(Labeler):
     def label(self, step: Step, learner: Learner) -> Pseudo:
         rows, step = step.X, step.fixed()  # the bank stays in the units of gold
         f = self.rules[0].network(step.X, learner)  # [S, n, C]
-        peers = self.rules[0].peers(step.X, learner)  # [S, n]
+        asked = any(h and r.by_network for h, r in zip(self.held, self.rules, strict=True))
+        peers = self.rules[0].peers(step.X, learner) if asked else f.argmax(2)  # [S, n]
         found = [
             self.one(s, step, f[s], peers[s], generator, learner.classes)
             for s, generator in enumerate(step.draws.generators)
@@ -92,7 +94,8 @@ class Tracker(Labeler):
     ) -> tuple[Tensor, dict[str, float], Mixture]:
         """(labels [n], what to log, the mixture that decides) of replica s."""
         X, rule, before = step.X[s].double(), self.rules[s], self.banks[s]
-        f, peers = (f, peers) if rule.by_network else (rule.mixture(X, C), rule.own_of(X, C))
+        if not rule.by_network:
+            f, peers = rule.mixture(X, C), rule.own_of(X, C) if self.held[s] else peers
         gold = step.gold.replica(s)[0].double()
         fresh = self.held[s]
         limit = self.alarm if fresh else self.back
@@ -105,7 +108,7 @@ class Tracker(Labeler):
             still = len(before.score) - len(before.inner)
             turn = rule.turn if fresh else None
             start, velocity = registered(start, velocity, X, still, turn)
-        score = log_joint(start, X).logsumexp(2).sum(1)
+        score = log_density(start, X).sum(1)
         score = banks.FADE * before.score + (1 - banks.FADE) * score
         priors = Priors(self.mean, self.share, self.memory, self.floor)
         q = f if self.held[s] else None

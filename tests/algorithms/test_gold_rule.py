@@ -103,6 +103,7 @@ def test_classes_that_overlap_do_not_seem_to_move():
         new = new + 0.3 * y[:, None]
         mixtures = {1: gold_mixture(X, y, [1, 1], 2, "full", 1e-4, g)}
         found = mixture_rule(X, y, "full", mixtures, 1e-4, 2, g)
-        p.append(gold_rule.p_value(X, new, found.own, found.own_of(new, 2), g))
+        far = gold_rule.distances(X, new)
+        p.append(gold_rule.p_value(far, found.own, found.own_of(new, 2), g))
     assert 0.3 < sum(p) / len(p) < 0.7
     assert min(p) > 0.005
