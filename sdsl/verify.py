@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # torch and MLflow take seconds to load: --help must not pay 
     from sdsl.tracking.run_summary import Results
 
 WATCHED = ("data_source", "data_sha256", "stream_sha256", "code_sha256", "git_sha", "dirty")
-MACHINE = ("torch", "numpy", "sklearn", "python", "cpu")
+MACHINE = ("torch", "numpy", "numba", "scipy", "sklearn", "python", "cpu")
 CLOCKS = ("seconds_train", "seconds_eval")  # differ from run to run
 
 

@@ -6,7 +6,7 @@ within an ulp or two. The library's is one call a row.
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 

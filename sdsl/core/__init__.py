@@ -1,1 +1,1 @@
-"""The heart: a stream, a learner and the loop that fills R. NumPy, SciPy and torch only."""
+"""The heart: a stream, a learner and the loop that fills R. NumPy, SciPy, torch, numba."""

@@ -18,7 +18,12 @@ from sdsl.config.schema import Setup
 from sdsl.core.table import Table
 from sdsl.tracking.records import Group
 
-LIBRARIES = ("torch", "numpy")  # a version of these may change the last bit of any number
+LIBRARIES = (
+    "torch",
+    "numpy",
+    "numba",
+    "scipy",
+)  # a version of these may change the last bit of any number
 
 
 def describe(setup: Setup, table: Table) -> Group:

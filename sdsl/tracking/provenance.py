@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import llvmlite.binding
+
 from sdsl.config.home import home
 from sdsl.tracking.process import this_process
 
@@ -15,6 +17,8 @@ CODE = ("sdsl", "conf", "sweeps", "pyproject.toml")  # a changed README makes no
 LIBRARIES = {
     "torch": "torch",
     "numpy": "numpy",
+    "numba": "numba",
+    "scipy": "scipy",
     "sklearn": "scikit-learn",
     "mlflow": "mlflow",
     "hydra": "hydra-core",
@@ -85,8 +89,10 @@ def _git(*words: str) -> str:
 
 
 def _cpu() -> str:
+    """Its name and, as one name may stand for several, what compilers call it: bits hang on it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if "model name" in line)
+        name = next(line.partition(":")[2].strip() for line in lines if "model name" in line)
     except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+        name = platform.processor() or platform.machine()
+    return f"{name} ({llvmlite.binding.get_host_cpu_name()})"
