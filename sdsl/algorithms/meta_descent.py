@@ -45,7 +45,7 @@ class Parts(NamedTuple):
     """Where the pseudo-domains P_1..P_L lie among the unlabelled rows, each in an array [L]."""
 
     first: Array
-    count: Array
+    length: Array
     size: Array  # rows a batch
 
 
@@ -106,12 +106,12 @@ def equal_weights(n: int) -> Array:
 @compiled
 def pull(grads: Arrays, theta: Arrays, before: Arrays, decay: float, anchor: float) -> None:
     """Adds weight decay and the anchor at theta_{t-1} to the gradients."""
-    decay, twice = np.float32(decay), np.float32(2 * anchor)
+    one, twice = np.float32(decay), np.float32(2 * anchor)
     for i in range(len(theta)):
         d, p, q = grads[i], theta[i], before[i]
         for j in range(p.shape[0]):
             for k in range(p.shape[1]):
-                d[j, k] += decay * p[j, k] + twice * (p[j, k] - q[j, k])
+                d[j, k] += one * p[j, k] + twice * (p[j, k] - q[j, k])
 
 
 @compiled
@@ -144,7 +144,7 @@ def lead(
         to = n + parts.size[:j].sum()
         if parts.size[j]:
             out = h[0][to : to + parts.size[j]]
-            window(rows, parts.first[j], parts.count[j], support[j], out)
+            window(rows, parts.first[j], parts.length[j], support[j], out)
     features = encode(net, h, n + parts.size.sum())
     for j in range(L):
         first, to = source[j] if shared else j * held, n + parts.size[:j].sum()
@@ -187,7 +187,7 @@ def meta_descend(
         for j in range(L):
             b = parts.size[j]
             if b:
-                window(rows, parts.first[j], parts.count[j], support[j] + b, x[to : to + b])
+                window(rows, parts.first[j], parts.length[j], support[j] + b, x[to : to + b])
             to += b
         trace(net, buffers.h, z)
         label = labels(y, turn, held)
@@ -204,7 +204,7 @@ def meta_descend(
         backward(net, buffers.h, buffers.slopes, buffers.grads, NO_PULL)
         pull(buffers.grads, net, before, how.decay, how.anchor)
         sgd(net, m, buffers.grads, rates[k], how.momentum)
-    return ce, gap
+    return float(ce), float(gap)
 
 
 @compiled
