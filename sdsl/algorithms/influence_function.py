@@ -13,16 +13,35 @@ def logistic(X: Tensor, y: Tensor, strength: float, rounds: int = 50) -> Tensor:
 
     scikit-learn's LogisticRegression(C=strength / n, fit_intercept=False), in a few small solves.
     """
-    theta = X.new_zeros(X.shape[1])
-    eye = torch.eye(X.shape[1], dtype=X.dtype)
+    n, d = X.shape
+    if n < d:  # theta = X' a: systems of n equations
+        return X.T @ in_span(X, y, strength / n, rounds)
+    theta = X.new_zeros(d)
+    eye = torch.eye(d, dtype=X.dtype)
     for _ in range(rounds):
         s = torch.sigmoid(-y * (X @ theta))
-        grad = theta - strength * (X.T @ (s * y)) / len(y)
+        grad = theta - strength * (X.T @ (s * y)) / n
         if grad.abs().max() < 1e-8:  # RECORD's tolerance
             break
-        hessian = eye + strength * (X.T @ ((s * (1 - s))[:, None] * X)) / len(y)
+        hessian = eye + strength * (X.T @ ((s * (1 - s))[:, None] * X)) / n
         theta = theta - torch.linalg.solve(hessian, grad)
     return theta
+
+
+def in_span(X: Tensor, y: Tensor, c: float, rounds: int) -> Tensor:
+    """a [n] of the same steps with theta = X' a, c = strength / n, for fewer rows than features.
+
+    The gradient is X' r, and (I + X' D X)^-1 X' r = X' (I + D K)^-1 r with K = X X'.
+    """
+    a, K = X.new_zeros(len(y)), X @ X.T
+    eye = torch.eye(len(y), dtype=X.dtype)
+    for _ in range(rounds):
+        s = torch.sigmoid(-y * (K @ a))
+        r = a - c * s * y
+        if (X.T @ r).abs().max() < 1e-8:
+            break
+        a = a - torch.linalg.solve(eye + (c * s * (1 - s))[:, None] * K, r)
+    return a
 
 
 def influence(

@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.core.descent import fit
 from sdsl.core.finite import scored
 from sdsl.core.kernel import buffers, zeros
-from sdsl.core.network import Theta, arrays, cross_entropy, forward, scores
+from sdsl.core.network import Theta, arrays, forward, scores
 from sdsl.core.replica import Batches, Draws, Rows
 from sdsl.core.scaler import Scaler
+from sdsl.core.span import fit_in_span
 from sdsl.core.training import Training
 
 NO_NOISE = torch.empty(0, 2, 0, 0)
@@ -97,8 +97,6 @@ class Learner:
         if how.consistency and unlabelled is not None:
             sets, weights = [*sets, Rows.unlabelled(unlabelled)], [*weights, 0.0]
         batches = Batches(sets, weights, how.steps, how.batch, draws)
-        if not (how.batch or how.consistency) and how.optimizer == "sgd":
-            return self._fit_whole(how, batches.X, batches.y, batches.w)
         schedule = [(how.rate(k), how.consistency * how.ramp_up(k)) for k in range(how.steps)]
         each = range(len(batches.X))
         return torch.tensor([self._fit_one(s, how, schedule, batches, draws) for s in each])
@@ -116,9 +114,17 @@ class Learner:
         index, *rows = arrays([batches.index, batches.X, batches.y, batches.w], s)
         m, v = zeros(theta), zeros(theta) if how.optimizer == "adam" else ()
         rates, weights = np.array(schedule).T
+        if not (how.batch or how.consistency):
+            real = rows[2] > 0  # what weighs nothing costs nothing
+            rows, index = [part[real] for part in rows], index[:, : real.sum()]
+            X, y, w = rows
+            if not len(X):
+                return 0.0
+            if how.optimizer == "sgd" and len(theta) > 1 and len(X) <= X.shape[1]:
+                return fit_in_span(theta, X, y, w, rates, how.momentum)
         noisy = how.consistency and how.noise
         noise = draws.normals(s, how.steps, 2, *batches.shape) if noisy else iter([NO_NOISE])
-        at, k, loss = buffers(theta, batches.shape[0]), 0, 0.0
+        at, k, loss = buffers(theta, index.shape[1]), 0, 0.0
         while k < how.steps:
             e = next(noise)  # [some steps, 2, b, d]
             now = slice(k, k + len(e) if noisy else how.steps)
@@ -127,45 +133,3 @@ class Learner:
             loss = fit(theta, teacher, m, v, at, tuple(rows), *phase, how.momentum, how.ema, k)
             k = now.stop
         return loss
-
-    def _fit_whole(self, how: Training, x: Tensor, y: Tensor, w: Tensor) -> Tensor:
-        """Full-batch SGD: small networks (RECORD's) at less than half the cost.
-
-        Every step sees the same rows, so the inputs [h 1] are laid out once, the 1 for the bias,
-        and a layer's momentum takes its gradient in one product: m <- momentum m + [h 1]^T slope.
-        Few rows of many features (RECORD on Spam) move the first layer W within their span alone:
-        W = W_0 + [x 1]^T a, and a takes steps along `slope` itself, which saves that product.
-        """
-        seen, theta = F.pad(x, (0, 1), value=1.0), list(self.theta)
-        few = len(theta) > 1 and seen.shape[1] < seen.shape[2]
-        if few:
-            start, gram = torch.bmm(seen, theta[0]), torch.bmm(seen, seen.mT)
-            theta[0] = torch.zeros_like(start)
-        inputs = [
-            gram if few else seen,
-            *(x.new_ones(*y.shape, p.shape[2] + 1) for p in theta[:-1]),
-        ]
-        free = [*theta[:-1], theta[-1].mT]  # classes lie in rows here: [S, C, b]
-        m = [torch.zeros(p.shape) for p in free]
-        w_class = w[:, None]
-        target = w.new_zeros(len(w), self.classes, w.shape[1]).scatter_(1, y[:, None], w_class)
-        for k in range(how.steps):
-            for i, layer in enumerate(theta[:-1]):
-                h = torch.bmm(inputs[i], layer)
-                h = h.add_(start) if few and i == 0 else h
-                torch.clamp(h, min=0, out=inputs[i + 1][:, :, :-1])
-            logits = torch.bmm(theta[-1].mT, inputs[-1].mT)
-            slope = (logits.softmax(1) * w_class).sub_(target)
-            m[-1].baddbmm_(slope, inputs[-1], beta=how.momentum)
-            slope = slope.mT
-            for i in reversed(range(len(theta) - 1)):
-                slope = torch.bmm(slope, theta[i + 1][:, :-1].mT)
-                slope = slope.mul_(inputs[i + 1][:, :, :-1] > 0)
-                if few and i == 0:
-                    m[i].mul_(how.momentum).add_(slope)
-                else:
-                    m[i].baddbmm_(inputs[i].mT, slope, beta=how.momentum)
-            torch._foreach_add_(free, m, alpha=-how.rate(k))
-        if few:
-            self.theta[0].baddbmm_(seen.mT, theta[0])
-        return cross_entropy(logits.mT, y, w)

@@ -6,20 +6,19 @@ The official code's gradient penalty is left out: under a piecewise linear head 
 so it never changes an update (tests/replays/test_meta.py).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from sdsl.algorithms.mmd import MMD, mmd_gradient, pair_weights
+from sdsl.algorithms.meta_descent import How, Parts, Starts, adapt_head, meta_descend
 from sdsl.core.contract import Pseudo, Replay, Step
 from sdsl.core.fields import number
+from sdsl.core.kernel import buffers, zeros
 from sdsl.core.learner import Learner
-from sdsl.core.network import Theta, affine, cross_entropy, gradients
+from sdsl.core.network import Theta, arrays
 from sdsl.core.replica import take
-from sdsl.core.training import Sgd
 
 DOMAINS = 5  # pseudo-domains P_l a trajectory
 
@@ -41,10 +40,12 @@ class Meta(Replay):
     anchor: float = number(low=0)  # mu
 
     @property
-    def width(self) -> int:
-        """Of the padded batches: whole cache lines for every replica, see `aligned`."""
-        return aligned(self.batch, 8)
+    def how(self) -> How:
+        """The settings as the compiled descent takes them."""
+        inner = self.inner_steps, self.inner_lr, self.inner_mmd
+        return How(*inner, self.outer_mmd, self.adapt_mmd, self.momentum, self.decay, self.anchor)
 
+    @torch.no_grad()
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
         before = learner.copy()
         log = self.meta_train(step, learner, before)
@@ -53,74 +54,45 @@ class Meta(Replay):
 
     def meta_train(self, step: Step, learner: Learner, before: Theta) -> dict:
         """Update f by the loss of heads that were led from g_{t-1} along the trajectory."""
-        gold, b = step.gold, self.width
         rows, first, count = trajectory(step)
-        n = gold.count  # [S]
-        held = torch.where(n < 4, n, n // 2).clamp(
-            max=self.batch
-        )  # rows of D an inner, a held-out batch
+        n = step.gold.count  # [S]
+        # Rows of D an inner, a held-out batch.
+        held = torch.where(n < 4, n, n // 2).clamp(max=self.batch)
         size = (count // 2).clamp(max=self.batch)  # [S, L] rows a support, a query set
         u = step.draws.uniform(3, self.iterations, DOMAINS)  # drawn once for the phase
         turn = (u[:, 0, :, :1] * n[:, None, None]).long()  # where in D the held-out batch starts
         skip = (u[:, 1] * (n - 2 * held + 1).clamp(min=1)[:, None, None]).long()
         start = (u[:, 2] * count[:, None]).long()  # [S, iterations, L]
-        held_out = window(turn, n[:, None, None], b)[:, :, 0]  # [S, iterations, b]
-        source = window(turn + held[:, None, None] + skip, n[:, None, None], b)  # [.., L, b]
-        support = first[:, None, :, None] + window(start, count[:, None], b)
-        query = first[:, None, :, None] + window(start + size[:, None], count[:, None], b)
-        real, pairs, w = compare(held[:, None].expand_as(size), size, b)
-        share = (size > 1) / (size > 1).sum(1, keepdim=True).clamp(min=1)  # [S, L]
-        f = learner.theta[:-1]
-        optimizer = Sgd(f, self.momentum)
-        ce = gap = torch.zeros(len(n))
-        for k in range(self.iterations):
-            with torch.no_grad():
-                y = F.one_hot(take(gold.y, source[:, k]), learner.classes).mT.float()
-                x = torch.cat([take(gold.X, source[:, k]), take(rows, support[:, k])], 2)
-                phi = features(x.flatten(1, 2), f).unflatten(1, x.shape[1:3])  # [S, L, 2b, M]
-                g = class_rows(before[-1])  # [S, C, M]
-                for j in range(DOMAINS):
-                    part = phi[:, j], y[:, j], w[:, j], real[:, j], pairs[:, j]
-                    for _ in range(self.inner_steps):
-                        g -= self.inner_lr * head_gradient(g, *part, self.inner_mmd)
-            x = torch.cat([take(gold.X, held_out[:, k]), take(rows, query[:, k]).flatten(1, 2)], 1)
-            z = torch.bmm(g, features(x, f).mT).unflatten(2, (1 + DOMAINS, b)).transpose(1, 2)
-            ce = cross_entropy(z[:, 0].mT, take(gold.y, held_out[:, k]), w[:, 0])
-            z = torch.cat([z[:, :1].expand_as(z[:, 1:]), z[:, 1:]], 3)  # [S, L, C, 2b]
-            mmd = MMD.apply(z.flatten(0, 1), real.flatten(0, 1), pairs.flatten(0, 1))
-            gap = (mmd.view_as(share) * share).sum(1)  # every domain, scored with the final head
-            loss = ce + self.outer_mmd * gap
-            steps = self.pull(gradients(loss, f), f, before[:-1])
-            optimizer.step(steps, self.outer_lr * decayed(k / self.iterations))
-        return {"loss_replay": ce.detach(), "mmd": gap.detach()}
+        steps = range(self.iterations)
+        rates = np.array([self.outer_lr * decayed(k / self.iterations) for k in steps])
+        found = []
+        for s, b in enumerate(held.tolist()):
+            old = arrays(before, s)
+            net = (*arrays(learner.theta[:-1], s), old[-1].copy())
+            parts, starts = (
+                Parts(*arrays([first, count, size], s)),
+                Starts(*arrays([turn, skip, start], s)),
+            )
+            queries = int(size[s].sum())
+            at = buffers(net, DOMAINS * b + queries).h, buffers(net, b + queries)
+            gold = tuple(part.numpy() for part in step.gold.replica(s))
+            data = gold, *arrays([rows], s), b, parts, starts
+            found.append(meta_descend(net, old, zeros(net), *at, *data, rates, self.how))
+        ce, gap = torch.tensor(found).T
+        return {"loss_replay": ce, "mmd": gap}
 
-    @torch.no_grad()
     def adapt(self, step: Step, learner: Learner, before: Theta) -> None:
         """Meta-test: f frozen, the head goes on from g_{t-1} by CE(D) + 0.2 MMD(D, X_t)."""
-        gold, b, n, N = step.gold, self.width, step.gold.count, step.X.shape[1]
+        n, N = step.gold.count, step.X.shape[1]
         u = step.draws.uniform(2, self.adapt_steps)
-        source = window((u[:, 0] * n[:, None]).long(), n[:, None], b)  # [S, steps, b]
-        target = window((u[:, 1] * N).long(), torch.tensor(N), b)
-        most = torch.full_like(n, self.batch)
-        real, pairs, w = compare(torch.minimum(n, most), most.clamp(max=N), b)
-        g = class_rows(before[-1])  # [S, C, M]
-        anchor = [g.clone()]
-        optimizer = Sgd([g], self.momentum)
-        for k in range(self.adapt_steps):
-            x = torch.cat([take(gold.X, source[:, k]), take(step.X, target[:, k])], 1)
-            phi = features(x, learner.theta[:-1])  # [S, 2b, M]
-            y = F.one_hot(take(gold.y, source[:, k]), learner.classes).mT.float()
-            grad = head_gradient(g, phi, y, w, real, pairs, self.adapt_mmd)
-            optimizer.step(self.pull([grad], [g], anchor), self.adapt_lr)
-        learner.theta[-1].copy_(g.mT[:, : learner.theta[-1].shape[1]])
-
-    @torch.no_grad()
-    def pull(self, grads: Sequence[Tensor], theta: Theta, before: Theta) -> list[Tensor]:
-        """The gradients with weight decay and the anchor at theta_{t-1} added."""
-        return [
-            d + self.decay * p + 2 * self.anchor * (p - q)
-            for d, p, q in zip(grads, theta, before, strict=True)
-        ]
+        starts = (u * torch.stack([n, torch.full_like(n, N)], 1)[:, :, None]).long()
+        source, target = learner.features(step.gold.X), learner.features(step.X)
+        for s, rows in enumerate(n.tolist()):
+            head, old = arrays([learner.theta[-1]], s), arrays([before[-1]], s)
+            D, y, X = arrays([source, step.gold.y, target], s)
+            sizes = min(rows, self.batch), min(N, self.batch)
+            data = D[:rows], y[:rows], X, sizes, *arrays([starts], s)
+            adapt_head(head, old, zeros(head), *data, self.adapt_lr, self.how)
 
 
 def trajectory(step: Step) -> tuple[Tensor, Tensor, Tensor]:
@@ -135,48 +107,6 @@ def trajectory(step: Step) -> tuple[Tensor, Tensor, Tensor]:
     # A part without rows may point anywhere, as long as there is a row.
     first = torch.stack([n + 0 * half, n + half, 0 * third, third, 2 * third], 1)
     return rows, torch.where(count > 0, first, 0), count
-
-
-def window(start: Tensor, count: Tensor, b: int) -> Tensor:
-    """b row numbers from `start` on, the `count` rows of a part standing in a circle: [.., b]."""
-    return (start[..., None] + torch.arange(b)) % count[..., None].clamp(min=1)
-
-
-def compare(source: Tensor, target: Tensor, b: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Batches padded to b: real rows [.., 2b], MMD's pairs [.., 2b, 2b], CE's weights [.., b]."""
-    x, y = torch.arange(b) < source[..., None], torch.arange(b) < target[..., None]
-    pairs = pair_weights(x.view(-1, b), y.view(-1, b)).view(*source.shape, 2 * b, 2 * b)
-    return torch.cat([x, y], -1), pairs, x / source[..., None].clamp(min=1)
-
-
-def aligned(n: int, to: int) -> int:
-    """n rounded up. A product's last bits hang on where in memory each replica's matrices begin, so
-    rows are filled up to multiples of 64 bytes: then they begin alike, alone or fused."""
-    return -(-n // to) * to
-
-
-def features(x: Tensor, f: Theta) -> Tensor:
-    """f(x), a 1 for the head's bias, and zeros up to an aligned width: [S, n, d] to [S, n, M]."""
-    for layer in f:
-        x = affine(x, layer).relu_()
-    return F.pad(F.pad(x, (0, 1), value=1.0), (0, aligned(x.shape[2] + 1, 16) - x.shape[2] - 1))
-
-
-def class_rows(head: Tensor) -> Tensor:
-    """The head as the features want it: [S, m + 1, C] to [S, C, M]."""
-    rows = F.pad(head.mT, (0, aligned(head.shape[1], 16) - head.shape[1]))
-    return rows.clone(memory_format=torch.contiguous_format)  # it is stepped in place
-
-
-def head_gradient(
-    g: Tensor, phi: Tensor, y: Tensor, w: Tensor, real: Tensor, pairs: Tensor, weight: float
-) -> Tensor:
-    """d/dg of CE on the first b rows of phi plus weight times MMD of the first and the last b."""
-    z = torch.bmm(g, phi.mT)  # [S, C, 2b]
-    slope = weight * mmd_gradient(z, real, pairs)
-    b = y.shape[2]  # y: [S, C, b], one-hot
-    slope[:, :, :b] += (z[:, :, :b].softmax(1) - y) * w[:, None]
-    return torch.bmm(slope, phi)
 
 
 def decayed(p: float) -> float:

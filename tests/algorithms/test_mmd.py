@@ -1,9 +1,12 @@
 """MMD^2 against a plain NumPy version, its gradient against autograd, and its expectation."""
 
 import numpy as np
+import pytest
 import torch
 
-from sdsl.algorithms.mmd import MMD, mmd_gradient, pair_weights
+from sdsl.algorithms.mmd import kernels, mmd
+
+SIZES = [(12, 12), (5, 9), (4, 9), (2, 2), (2, 3), (64, 33)]
 
 
 def plain(x: np.ndarray, y: np.ndarray) -> float:
@@ -18,59 +21,87 @@ def plain(x: np.ndarray, y: np.ndarray) -> float:
     return xx + yy - 2 * k[:n, n:].mean()
 
 
-def padded(sizes, b=12, C=3, seed=0, shift=1.0):
-    """z [B, C, 2b], real, pairs for ragged sets: (rows of x, rows of y) a replica."""
-    z = torch.randn(len(sizes), C, 2 * b, generator=torch.Generator().manual_seed(seed))
-    z[:, :, b:] += shift
-    n, m = torch.tensor(sizes).T
-    x, y = torch.arange(b) < n[:, None], torch.arange(b) < m[:, None]
-    return z, torch.cat([x, y], 1), pair_weights(x, y)
+def sets(n: int, m: int, C=3, seed=0, shift=1.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x, y = (rng.normal(size=(rows, C)).astype(np.float32) for rows in (n, m))
+    return x, y + np.float32(shift)
 
 
-def test_matches_the_definition_for_ragged_sets():
-    sizes = [(12, 12), (5, 9), (2, 2)]
-    z, real, pairs = padded(sizes)
-    got = MMD.apply(z, real, pairs)
-    for s, (n, m) in enumerate(sizes):
-        want = plain(z[s, :, :n].T.numpy(), z[s, :, 12 : 12 + m].T.numpy())
-        np.testing.assert_allclose(got[s], want, rtol=1e-5, atol=1e-6)
+def value_and_slopes(x, y, weight=1.0) -> tuple[float, np.ndarray, np.ndarray]:
+    dx, dy = np.zeros_like(x), np.zeros_like(y)
+    return mmd(x, y, weight, dx, dy), dx, dy
+
+
+@pytest.mark.parametrize("C", [1, 2, 10])
+@pytest.mark.parametrize("n, m", SIZES)
+def test_matches_the_definition(n, m, C):
+    x, y = sets(n, m, C)
+    np.testing.assert_allclose(value_and_slopes(x, y)[0], plain(x, y), rtol=1e-5, atol=1e-6)
 
 
 def test_nothing_to_compare_weighs_nothing():
-    z, real, pairs = padded([(1, 12), (12, 0)])
-    assert torch.equal(MMD.apply(z, real, pairs), torch.zeros(2))
-    z = torch.zeros(1, 3, 24)  # all points equal: no bandwidth
-    _, real, pairs = padded([(12, 12)])
-    assert torch.isfinite(mmd_gradient(z, real, pairs)).all()
-    assert abs(MMD.apply(z, real, pairs)) < 1e-5
+    for n, m in ((1, 12), (12, 0), (12, 1), (0, 0)):
+        value, dx, dy = value_and_slopes(*sets(n, m))
+        assert value == 0 and not dx.any() and not dy.any()
+    z = np.zeros((12, 3), np.float32)  # all points equal: no bandwidth
+    value, dx, dy = value_and_slopes(z, z)
+    assert np.isfinite(dx).all() and np.isfinite(dy).all()
+    assert abs(value) < 1e-5
 
 
-def test_gradient_matches_autograd_through_the_definition():
-    z, real, pairs = padded([(12, 12), (5, 9)])
-    z, pairs = z.double().requires_grad_(), pairs.double()
-    d = (z[:, :, :, None] - z[:, :, None, :]).square().sum(1)
-    both = real[:, :, None] & real[:, None, :]
-    N = real.sum(1)[:, None, None]
-    b = (d * both).sum((1, 2), keepdim=True).detach() / (N * N - N)
-    value = sum((torch.exp(-d / (b * 2.0**q)) * pairs).sum() for q in (-2, -1, 0, 1, 2))
-    (want,) = torch.autograd.grad(value, z)
-    (got,) = torch.autograd.grad(MMD.apply(z, real, pairs).sum(), z)
-    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-7)
+@pytest.mark.parametrize("n, m", SIZES)
+def test_gradient_matches_autograd_through_the_definition(n, m):
+    x, y = sets(n, m)
+    z = torch.tensor(np.concatenate([x, y])).double().requires_grad_()
+    d = (z[:, None] - z[None]).square().sum(2)
+    N = n + m
+    b = d.detach().sum() / (N * N - N)
+    k = sum(torch.exp(-d / (b * 2.0**q)) for q in (-2, -1, 0, 1, 2)) * (1 - torch.eye(N))
+    value = k[:n, :n].sum() / (n * (n - 1)) + k[n:, n:].sum() / (m * (m - 1))
+    (want,) = torch.autograd.grad(value - 2 * k[:n, n:].mean(), z)
+    _, dx, dy = value_and_slopes(x, y)
+    np.testing.assert_allclose(np.concatenate([dx, dy]), want, rtol=1e-4, atol=1e-7)
+
+
+def test_its_slope_is_weighed_and_added():
+    x, y = sets(5, 9)
+    _, dx, dy = value_and_slopes(x, y)
+    more, other = np.ones_like(x), np.ones_like(y)
+    mmd(x, y, 0.5, more, other)
+    np.testing.assert_allclose(more, 1 + 0.5 * dx, rtol=1e-6)
+    np.testing.assert_allclose(other, 1 + 0.5 * dy, rtol=1e-6)
+
+
+def test_the_exponential_is_libms():
+    d = np.concatenate([np.linspace(0, 90, 100_001), [1e30, np.inf]]).astype(np.float32)[None]
+    e = np.exp(-d.astype(float))
+    slope, kernel = d.copy(), np.empty_like(d)
+    kernels(slope, np.float32(-1), kernel)
+    powers = [e, e**2, e**4, e**8, e**16]
+    np.testing.assert_allclose(kernel, sum(powers), rtol=1e-6, atol=1e-36)
+    slow = sum(2**q * p for q, p in enumerate(powers))
+    np.testing.assert_allclose(slope, slow, rtol=2e-6, atol=1e-36)
+    lost = np.array([[np.nan]], np.float32)
+    kernels(lost, np.float32(-1), lost)
+    assert np.isnan(lost).all()
 
 
 def test_zero_in_expectation_for_equal_distributions_only():
-    sizes = [(12, 12)] * 4000
-    same = MMD.apply(*padded(sizes, shift=0.0))
-    error = same.std() / len(sizes) ** 0.5
+    seeds = range(4000)
+    same = np.array([value_and_slopes(*sets(12, 12, seed=k, shift=0.0))[0] for k in seeds])
+    error = same.std() / len(same) ** 0.5
     assert same.min() < 0 < same.max()  # unbiased, so of either sign
-    assert same.mean().abs() < 3 * error
-    assert MMD.apply(*padded(sizes, shift=0.5)).mean() > 30 * error
+    assert abs(same.mean()) < 3 * error
+    shifted = [value_and_slopes(*sets(12, 12, seed=k, shift=0.5))[0] for k in seeds]
+    assert np.mean(shifted) > 30 * error
 
 
-def test_a_replica_does_not_see_its_neighbours():
-    z, real, pairs = padded([(64, 64), (30, 64), (64, 25)], b=64, C=2)
-    fused, grads = MMD.apply(z, real, pairs), mmd_gradient(z, real, pairs)
-    for s in range(3):
-        alone = z[s : s + 1].clone(), real[s : s + 1].clone(), pairs[s : s + 1].clone()
-        assert torch.equal(MMD.apply(*alone)[0], fused[s])
-        assert torch.equal(mmd_gradient(*alone)[0], grads[s])
+def test_where_in_memory_the_points_lie_changes_no_bit():
+    x, y = sets(50, 33)
+    value, dx, dy = value_and_slopes(x, y)
+    for skip in range(1, 5):
+        room = np.zeros((skip + 3 * (50 + 33),), np.float32)
+        room[skip:] = np.concatenate([x, y]).ravel()
+        both = room[skip:].reshape(83, 3)
+        again = value_and_slopes(both[:50], both[50:])
+        assert again[0] == value and (again[1] == dx).all() and (again[2] == dy).all()
