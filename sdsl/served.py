@@ -38,7 +38,7 @@ set_model(ServedModel())
 """
 # What sdsl imports to load a model and to ask it; a test compares the list with what is imported.
 NEEDED = (
-    *("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "safetensors"),
+    *("torch", "numpy", "numba", "scipy", "scikit-learn", "pandas", "pyarrow", "safetensors"),
     *("hydra-core", "omegaconf", "mlflow", "pooch", "filelock", "rich"),
 )
 

@@ -6,6 +6,7 @@ P = ridge of the scatters A_k of all components and of P0;  w_k = (n_k + b n w0_
 S_k = (n w0_k S0_k + A_k + d P) / (n w0_k + n_k + d), or P for all (tied), or variances alone.
 """
 
+import math
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -87,7 +88,8 @@ def responsibilities(joint: Tensor, owner: Tensor, q: Tensor | None) -> Tensor:
 
 def flat(joint: Tensor) -> np.ndarray:
     """[..., K, n] as [M, K, n], rows next to each other."""
-    return joint.reshape(-1, *joint.shape[-2:]).contiguous().numpy()
+    M = math.prod(joint.shape[:-2])  # also where there are no rows
+    return joint.reshape(M, *joint.shape[-2:]).contiguous().numpy()
 
 
 @compiled
