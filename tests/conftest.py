@@ -1,6 +1,9 @@
 """Folders to run in, each with a store of its own; the longest files are begun first."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,15 @@ LONG = (
 
 def pytest_configure(config) -> None:
     config.option.loadscopereorder = False  # pytest-xdist would begin with the files of most tests
+
+
+def pytest_sessionstart(session) -> None:
+    """In a fresh clone the loops are compiled first, once for all processes and commands."""
+    here = Path(__file__).parent
+    compiled = any((here.parent / "sdsl" / "replays" / "__pycache__").glob("*.nbi"))
+    if not compiled and not hasattr(session.config, "workerinput"):
+        env = os.environ | {"PYTHONPATH": str(here)}
+        subprocess.run([sys.executable, here / "warm.py"], env=env, check=True)
 
 
 def pytest_collection_modifyitems(items) -> None:
