@@ -1,5 +1,6 @@
-"""Compiles every loop once, so that no test waits for a compiler: PYTHONPATH=tests python tests/warm.py
+"""Compiles every loop once, so that no test waits for a compiler.
 
+PYTHONPATH=tests python tests/warm.py
 Two segments of two streams under every method. What is compiled stays in `__pycache__`.
 """
 
