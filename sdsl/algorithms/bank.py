@@ -55,6 +55,10 @@ class Plan:
     members: list[Member]
     numbers: int
 
+    @property
+    def components(self) -> list[int]:
+        return sorted({m.components for m in self.members})
+
 
 def plan(y: Tensor, ks: list[int], flow: bool, d: int, classes: int, budget: int) -> Plan:
     """As many of the members asked for as fit into the budget."""

@@ -26,6 +26,7 @@ from sdsl.core.training import Training
 
 CLEARLY = 2  # standard errors by which the mixture must be ahead of the network
 SIMPLE = 0.3  # nats a row by which fewer components may be behind
+MORE = 0.1  # nats a row by which more components must be ahead
 WORST = -1e3  # a row's log density counts no less
 MOST = 250  # rows a side of a test
 
@@ -68,21 +69,74 @@ class GoldRule:
         return by_class(log_joint(self.gold, X), self.gold.owner, classes)[0].softmax(1)
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What mixtures of three quarters of gold make of the quarter that they have not seen."""
+
+    own: Tensor  # [n] labels
+    usual: Tensor  # [n] log p
+    folds: list[Mixture]
+
+    @property
+    def score(self) -> float:
+        return float(self.usual.clamp(min=WORST).mean())
+
+
+def left_out(
+    X: Tensor,
+    y: Tensor,
+    k: int,
+    form: str,
+    floor: float,
+    classes: int,
+    generator: torch.Generator,
+) -> LeftOut:
+    """Cross-validation of k components a class on gold rows X [n, d] with labels y [n]."""
+    own, usual, folds = torch.zeros_like(y), X.new_zeros(len(y)), list[Mixture]()
+    for fold in range(FOLDS):
+        out = torch.arange(len(y)) % FOLDS == fold
+        if out.all() or not out.any():
+            continue
+        parts = parts_of(y[~out], k, X.shape[1], classes)
+        part = gold_mixture(X[~out], y[~out], parts, sum(parts), form, floor, generator)
+        joint = by_class(log_joint(part, X[out]), part.owner, classes)[0]
+        own[out], usual[out] = joint.argmax(1), joint.logsumexp(1)
+        folds.append(part)
+    return LeftOut(own, usual, folds)
+
+
+def needed(tried: Mapping[int, LeftOut], always: Sequence[int]) -> list[int]:
+    """Components a class that are worth a member: some always, others where gold shows it.
+
+    It does where each left-out row is likelier by MORE than with fewer, and clearly so.
+    """
+    kept: list[int] = []
+    for k in sorted(tried):
+        fewer = [tried[j] for j in kept]
+        if k in always or all(clearly_likelier(tried[k], other) for other in fewer):
+            kept.append(k)
+    return kept
+
+
+def clearly_likelier(a: LeftOut, b: LeftOut) -> bool:
+    gain = a.usual.clamp(min=WORST) - b.usual.clamp(min=WORST)
+    mean, error = gain.mean(), gain.std(correction=0) / len(gain) ** 0.5
+    return bool(mean > max(MORE, CLEARLY * float(error)))
+
+
 def gold_rules(
     gold: Rows,
-    plans: Sequence[tuple[str, Mapping[int, Mixture]]],
-    floor: float,
+    plans: Sequence[tuple[str, Mapping[int, Mixture], Mapping[int, LeftOut]]],
     how: Training,
     learner: Learner,
     draws: Draws,
 ) -> list[GoldRule]:
-    """A rule a replica; plans: (covariance form, gold's mixtures by components) of each."""
+    """A rule a replica; plans: (covariance form, gold's mixtures by components, their folds)."""
     theta, (network, nets) = learner.copy(), out_of_fold(gold, learner, how, draws)
     rules = []
-    for s, (form, mixtures) in enumerate(plans):
-        X, y = gold.replica(s)
-        of = form, mixtures, floor, learner.classes, draws.generators[s]
-        rule = mixture_rule(X.double(), y, *of)
+    for s, (form, mixtures, tried) in enumerate(plans):
+        _, y = gold.replica(s)
+        rule = mixture_rule(form, mixtures, tried)
         by_net, by_mix = network[s, : len(y)], rule.own
         gain = (by_mix == y).double() - (by_net == y).double()
         # Only a clear gain: the network is what a model that never adapts would use.
@@ -93,33 +147,16 @@ def gold_rules(
 
 
 def mixture_rule(
-    X: Tensor,
-    y: Tensor,
-    form: str,
-    mixtures: Mapping[int, Mixture],
-    floor: float,
-    classes: int,
-    generator: torch.Generator,
+    form: str, mixtures: Mapping[int, Mixture], tried: Mapping[int, LeftOut]
 ) -> GoldRule:
-    """The rule of the mixture of gold rows X [n, d] that foresees left-out rows best."""
-    own, usual, mean, folds = {}, {}, {}, {}
-    for k in mixtures:
-        own[k], usual[k], folds[k] = torch.zeros_like(y), X.new_zeros(len(y)), list[Mixture]()
-        for fold in range(FOLDS):
-            out = torch.arange(len(y)) % FOLDS == fold
-            if out.all() or not out.any():
-                continue
-            parts = parts_of(y[~out], k, X.shape[1], classes)
-            part = gold_mixture(X[~out], y[~out], parts, sum(parts), form, floor, generator)
-            joint = by_class(log_joint(part, X[out]), part.owner, classes)[0]
-            own[k][out], usual[k][out] = joint.argmax(1), joint.logsumexp(1)
-            folds[k].append(part)
-        mean[k] = float(usual[k].clamp(min=WORST).mean())
-    best = max(mixtures, key=lambda k: (mean[k], -k))
+    """The rule of the mixture of gold that foresees left-out rows best."""
+    score = {k: tried[k].score for k in mixtures}
+    best = max(mixtures, key=lambda k: (score[k], -k))
     # Parts of one arc are no modes of their own: how it is smeared shows where it is whole.
-    simple = mixtures[min(k for k in mixtures if mean[k] >= mean[best] - SIMPLE)]
-    turn = smear(whitened(simple)[0], len(y)) if form == "full" else 0.0
-    return GoldRule([], [], folds[best], mixtures[best], own[best], False, usual[best], turn)
+    simple = mixtures[min(k for k in mixtures if score[k] >= score[best] - SIMPLE)]
+    of = tried[best]
+    turn = smear(whitened(simple)[0], len(of.own)) if form == "full" else 0.0
+    return GoldRule([], [], of.folds, mixtures[best], of.own, False, of.usual, turn)
 
 
 def unlikely(rule: GoldRule, X: Tensor) -> float:

@@ -1,4 +1,4 @@
-"""Development streams from geometry: x = travel + swell * turn * (place + shape) + noise.
+"""Development streams from geometry: x = travel + swell * turn * (place + spin * shape) + noise.
 
 Each setting acts alone, so a stream can hold one difficulty or several. Lengths are in standard
 deviations of a mode's noise. Rows drift one by one; `segment_size` only cuts them.
@@ -23,11 +23,14 @@ class ShapesConfig:
     classes: int = number(low=2, high=20)
     features: int = number(low=2, high=1000)
     modes: int = number(low=1, high=20)  # per class
-    shape: str = choice("blob", "ring", "crescent", "star")  # of a mode, in its first two features
+    # of a mode, in its first two features
+    shape: str = choice("blob", "ring", "crescent", "star", "arms")
+    arms: int = number(low=1, high=50)  # of a mode whose shape is arms
     layout: str = choice("random", "wheel", "column")  # of the modes; column: travel goes along it
-    size: float = number(low=0)  # radius of a ring, crescent or star
+    size: float = number(low=0)  # radius of such a shape
     gap: float = number(low=0)  # least distance between modes of different classes at the start
     turn: float = setting()  # degrees that the picture turns per segment
+    spin: float = setting()  # degrees that each mode turns about its own place per segment
     travel: float = setting()  # how far all classes move together over the stream
     swell: float = number(low=-3, high=3)  # growing and shrinking of the picture, in log scale
     wander: float = number(low=0)  # how far each mode moves on a way of its own over the stream
@@ -73,7 +76,7 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
     X = place[y, mode]
     if k.cross is not None:
         X = X + _crossing(place, phase, y, k.cross)
-    X = X + _shape(rng, y, mode, k)
+    X = X + _turned(_shape(rng, y, mode, k), np.radians(k.spin) * k.segments * phase)
     if k.wander:
         X = X + _paths(rng, phase, C, k.modes, d)[y, mode, np.arange(n)] * k.wander
     if k.jump:
@@ -153,9 +156,12 @@ def _shape(rng: Rng, y: np.ndarray, mode: np.ndarray, k: ShapesConfig) -> np.nda
     angle = rng.uniform(0, 2 * np.pi, len(y))
     if k.shape == "crescent":
         angle = own + angle / 2
+    if k.shape == "arms":
+        angle = own + np.floor(angle * k.arms / (2 * np.pi)) * 2 * np.pi / k.arms
     radius = {
         "ring": 1.0,
         "crescent": 1.0,
+        "arms": rng.random(len(y)),
         "star": np.sqrt(rng.random(len(y))) * np.where((5 * (angle - own) / np.pi) % 2 < 1, 1, 0.4),
     }[k.shape]
     out[:, :2] = k.size * np.c_[radius * np.cos(angle), radius * np.sin(angle)]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sdsl.algorithms import bank as banks
 from sdsl.algorithms.bank import Bank
-from sdsl.algorithms.gold_rule import drift, gold_rules, returns, unlikely
+from sdsl.algorithms.gold_rule import drift, gold_rules, left_out, needed, returns, unlikely
 from sdsl.algorithms.mixture import (
     Mixture,
     Priors,
@@ -40,6 +40,7 @@ HELD_ROUNDS = 3  # of EM while class posteriors are fixed to f's
 @dataclass
 class Tracker(Labeler):
     components: list[int] = setting()  # per class; one or two members of the bank for each
+    more: list[int] = setting()  # the same, only where gold shows that they are needed
     flow: bool = setting()  # also members that fit a linear flow (turn, growth) to the motion
     fit: Training = setting()  # of the networks that cross-validation on gold needs
     rounds: int = number(low=1)  # of EM
@@ -59,13 +60,18 @@ class Tracker(Labeler):
         self.banks, self.held, self.numbers, plans = [], [], [], []
         for s, generator in enumerate(draws.generators):
             X, y = gold.replica(s)
-            plan = banks.plan(y, self.components, self.flow, d, C, budget)
-            bank = banks.begin(X.double(), y, plan, C, self.floor, generator)
+            X = X.double()
+            asked = banks.plan(y, self.components + self.more, self.flow, d, C, budget)
+            tried = {
+                k: left_out(X, y, k, asked.form, self.floor, C, generator) for k in asked.components
+            }
+            plan = banks.plan(y, needed(tried, self.components), self.flow, d, C, budget)
+            bank = banks.begin(X, y, plan, C, self.floor, generator)
             self.banks.append(bank)
             self.numbers.append(plan.numbers)
-            own = [(m.components, i) for i, m in enumerate(plan.members) if not m.flow]
-            plans.append((plan.form, {k: bank.mix.pick(i) for k, i in own}))
-        self.rules = gold_rules(gold, plans, self.floor, self.fit, learner, draws)
+            own = {m.components: bank.mix.pick(i) for i, m in enumerate(plan.members) if not m.flow}
+            plans.append((plan.form, own, tried))
+        self.rules = gold_rules(gold, plans, self.fit, learner, draws)
         self.held = [True] * len(self.banks)
         self.last: list[int | None] = [None] * len(self.banks)
 

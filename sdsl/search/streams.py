@@ -41,6 +41,8 @@ MANY = {"segment_size": 800, "test_size": 240, "classes": 2, "gap": 3.5}
 FOUR = {"segment_size": 2000, "test_size": 600, "segments": 50, "classes": 4}
 THREE_ONE = FOUR | {"joined": [0, 0, 0, 1]}
 SESSIONS = {"features": 10, "classes": 4, "segments": 8, "segment_size": 200, "test_size": 60}
+STARS = {"shape": "star", "segment_size": 800, "test_size": 240}
+ARMS = {"shape": "arms", "segment_size": 800, "test_size": 240}
 CRESCENTS = {"shape": "crescent", "gap": 4}
 TRACKER = {
     "few gold": shapes(1, **SMALL, wander=12, gap=3.5),
@@ -107,6 +109,14 @@ TRACKER = {
     "words, six modes": shapes(274, **WORDS, modes=6, gap=10, wander=8, shares=[75, 25]),
     "words, two modes": shapes(276, **WORDS | {"features": 100}, modes=2, gap=10, wander=10),
     "words of four": shapes(277, **WORDS, classes=4, modes=3, gap=12, wander=10),
+    "stars spin": shapes(90, **STARS, classes=2, size=20, gap=28, spin=5),
+    "three stars spin": shapes(91, **STARS, classes=3, size=15, gap=21, spin=-8, wander=3),
+    "crescents spin": shapes(92, shape="crescent", classes=3, size=5, gap=7, spin=6, **LARGE),
+    "five arms": shapes(95, **ARMS, classes=3, size=15, gap=20, spin=6),
+    "six arms travel": shapes(96, **ARMS | {"arms": 6}, size=20, gap=30, spin=-3, travel=40),
+    "seven arms": shapes(97, **ARMS | {"arms": 7}, size=20, gap=26, spin=2, turn=2),
+    "six modes": shapes(93, modes=6, gap=3.5, wander=5, **LARGE),
+    "eight modes turn": shapes(94, modes=8, gap=3.5, turn=3, **LARGE),
     "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=2",
     "path 28": f"{SHORT} dataset.features=5 dataset.path_seed=28",
     "path two modes": f"{SHORT} dataset.path_seed=31 dataset.modes=2",
@@ -148,6 +158,11 @@ HELD_OUT = {
     "words": shapes(150, binary=True, features=400, gap=12, modes=4, shares=[70, 30], segments=20),
     "words of three": shapes(251, **WORDS, classes=3, modes=3, gap=12, wander=12),
     "words, five modes": shapes(252, **WORDS, modes=5, gap=11, wander=8, shares=[65, 35]),
+    "stars spin": shapes(160, **STARS, classes=4, size=18, gap=26, spin=7),
+    "crescents spin": shapes(161, shape="crescent", size=6, gap=8, spin=-5, travel=20, **LARGE),
+    "three arms": shapes(163, **ARMS | {"arms": 3}, classes=3, size=15, gap=19, spin=10),
+    "six arms": shapes(164, **ARMS | {"arms": 6}, classes=3, size=18, gap=24, spin=4, wander=5),
+    "seven modes": shapes(162, modes=7, gap=3.5, wander=6, turn=2, **LARGE),
     "path exchange": f"{SHORT} dataset.exchange=true dataset.path_seed=5 dataset.features=4",
     "path 40": f"{SHORT} dataset.features=5 dataset.classes=4 dataset.path_seed=40",
     "path two modes": f"{SHORT} dataset.features=3 dataset.path_seed=33 dataset.modes=2",

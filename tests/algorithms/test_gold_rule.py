@@ -10,7 +10,7 @@ from support import training
 from sdsl.algorithms import gold_rule
 from sdsl.algorithms.gold_folds import FOLDS, by_turns, out_of_fold
 from sdsl.algorithms.gold_mixture import gold_mixture
-from sdsl.algorithms.gold_rule import drift, mixture_rule, unlikely
+from sdsl.algorithms.gold_rule import LeftOut, drift, left_out, mixture_rule, needed, unlikely
 from sdsl.algorithms.mixture import by_class, log_joint
 from sdsl.core.learner import Learner
 from sdsl.core.replica import Draws, Rows
@@ -30,7 +30,9 @@ def rule():
     g = torch.Generator().manual_seed(0)
     X, y = four()
     mixtures = {k: gold_mixture(X, y, [k] * 4, 4 * k, "full", 1e-4, g) for k in (1, 2)}
-    return mixture_rule(X, y, "full", mixtures, 1e-4, 4, g)
+    return mixture_rule(
+        "full", mixtures, {k: left_out(X, y, k, "full", 1e-4, 4, g) for k in (1, 2)}
+    )
 
 
 @pytest.mark.parametrize("degrees", [0, 10, 20])
@@ -102,8 +104,37 @@ def test_classes_that_overlap_do_not_seem_to_move():
         X = X + 0.3 * y[:, None]
         new = new + 0.3 * y[:, None]
         mixtures = {1: gold_mixture(X, y, [1, 1], 2, "full", 1e-4, g)}
-        found = mixture_rule(X, y, "full", mixtures, 1e-4, 2, g)
+        found = mixture_rule("full", mixtures, {1: left_out(X, y, 1, "full", 1e-4, 2, g)})
         far = gold_rule.distances(X, new)
         p.append(gold_rule.p_value(far, found.own, found.own_of(new, 2), g))
     assert 0.3 < sum(p) / len(p) < 0.7
     assert min(p) > 0.005
+
+
+def stars(arms, n=800, seed=0):
+    """Two classes, each a star of so many narrow arms."""
+    g = torch.Generator().manual_seed(seed)
+    y = torch.arange(n) % 2
+    a = 2 * math.pi / arms * torch.randint(arms, (n,), generator=g).double()
+    way = 6 * torch.rand(n, 1, generator=g, dtype=torch.float64)
+    X = way * torch.stack([a.cos(), a.sin()], 1) + 20 * y[:, None]
+    return X + 0.3 * torch.randn(n, 2, generator=g, dtype=torch.float64), y
+
+
+@pytest.mark.parametrize("arms, kept", [(1, [1, 2, 4]), (5, [1, 2, 4, 8])])
+def test_more_components_only_where_gold_shows_the_need(arms, kept):
+    X, y = stars(arms)
+    g = torch.Generator().manual_seed(0)
+    tried = {k: left_out(X, y, k, "full", 1e-4, 2, g) for k in (1, 2, 4, 8)}
+    assert needed(tried, [1, 2, 4]) == kept
+
+
+def test_the_need_by_hand():
+    def of(*usual):
+        return LeftOut(torch.zeros(4), torch.tensor(usual).double(), [])
+
+    one, better, chance = of(0.0, 0, 0, 0), of(1.0, 1, 1, 2), of(1.0, -1, 1, -0.5)
+    assert needed({1: one, 2: better}, [1]) == [1, 2]
+    assert needed({1: one, 2: chance}, [1]) == [1]  # ahead by .125, standard error .45
+    assert needed({1: one, 2: chance}, [1, 2]) == [1, 2]
+    assert needed({1: one, 2: better, 4: better}, [1]) == [1, 2]  # as good as fewer
