@@ -51,3 +51,5 @@ DANN = one_by_one(
     ("learner.pretrain.steps", (2000,)),
     ("stream.scaler", ("running",)),
 )
+# What a search started from, where its outcome has replaced it in conf/.
+STARTED = {"dann": "replay.steps=200"}

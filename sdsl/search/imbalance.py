@@ -19,7 +19,7 @@ from sdsl.config.compose import composed
 from sdsl.core.confusion import summarise
 from sdsl.search.streams import shapes
 
-SEEDS = (10, 11, 12)
+SEEDS = tuple(range(10, 20))
 METHODS = {
     "st": "method=st",
     "ours, equal shares": "method=ours labeler.shares=equal lookback.shares=equal",

@@ -80,10 +80,20 @@ BASELINES = {
     "gst": baselines.GST,
     "dann": baselines.DANN,
 }
+
+
+def started(name: str, variants: dict[str, str]) -> dict[str, str]:
+    """A baseline's variants, each around the values that its search started from."""
+    first = baselines.STARTED.get(name, "")
+    return {
+        variant: f"{first} {words}".strip() for variant, words in {SHIPPED: "", **variants}.items()
+    }
+
+
 FAMILIES = {
     "ours": Family("ours", (10, 11), streams.OURS, OURS, {}),
     "tracker": Family("tracker", (10, 11), streams.TRACKER, TRACKER, streams.HELD_OUT),
 } | {
-    name: Family(name, (10, 11), streams.OURS, {SHIPPED: "", **variants}, {})
+    name: Family(name, (10, 11), streams.OURS, started(name, variants), {})
     for name, variants in BASELINES.items()
 }
