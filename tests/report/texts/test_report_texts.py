@@ -49,7 +49,7 @@ def given():
 
 @pytest.fixture
 def facts(given) -> Facts:
-    return Facts.of(given)
+    return Facts.of(given, PAPER)
 
 
 def test_a_table_by_hand(facts):
@@ -123,7 +123,7 @@ def test_the_command(given, tmp_path, capsys):
 
 @committed
 def test_the_committed_texts_are_those_of_the_committed_runs():
-    facts = Facts.of(export.read(PAPER))
+    facts = Facts.of(export.read(PAPER), PAPER)
     for name in TEXTS:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert renewed(text, facts) == text, f"python -m sdsl.report.texts renews {name}"
