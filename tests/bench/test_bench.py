@@ -6,7 +6,7 @@ import pytest
 import support
 
 from sdsl.bench import __main__ as bench
-from sdsl.bench import data, fuse, growth, jobs, loop, peers, shares, store, timing, use
+from sdsl.bench import data, flops, fuse, growth, jobs, loop, peers, shares, store, timing, use
 from sdsl.bench import rows as results
 
 
@@ -82,10 +82,41 @@ def test_rounds_are_interleaved_and_the_first_warms_up():
     assert set(costs) == {"a", "b"}
 
 
+def test_a_part_that_is_asked_for_by_name_has_a_table_of_its_own(tmp_path, monkeypatch):
+    def flop(rate):
+        return [results.Row("ours", f"{rate} %", "60 %", True)]
+
+    monkeypatch.setattr(flops, "measure", lambda tiny, out: flop(69))
+    assert bench.main(["flops", "--out", str(tmp_path)]) == 0
+    alone = (tmp_path / "table.md").read_text()
+    assert "| flops | ours | 69 % | 60 % | met |" in alone and alone.count("Measured on") == 1
+    monkeypatch.setattr(loop, "measure", lambda tiny, out: [results.Row("sgd", "1.9")])
+    monkeypatch.setattr(data, "measure", lambda tiny, out: [results.Row("cached", "1 s")])
+    assert bench.main(["data", "loop", "--out", str(tmp_path)]) == 0
+    both = (tmp_path / "table.md").read_text()
+    # One table of the usual parts, in their order, then that of the other, which was kept.
+    assert both.count("Measured on") == 2
+    assert both.index("| loop |") < both.index("| data |") < both.index("| flops |")
+
+
+def test_nothing_saved_gives_no_table(tmp_path):
+    assert results.markdown(tmp_path, bench.TABLES) == ""
+
+
+def test_a_table_names_the_code_that_was_measured(tmp_path):
+    for part, sha, dirty in (("fuse", "a", "false"), ("loop", "a", "false"), ("data", "b", "true")):
+        results.save(part, [results.Row("speed", "3.1x")], (0.1, 2.5), tmp_path)
+        saved = json.loads((tmp_path / f"{part}.json").read_text())
+        saved["machine"] |= {"git_sha": 40 * sha, "dirty": dirty}
+        (tmp_path / f"{part}.json").write_text(json.dumps(saved))
+    text = results.markdown(tmp_path, bench.TABLES)
+    assert "commit aaaaaaa, bbbbbbb with uncommitted changes; " in text
+
+
 def test_saved_results_become_one_markdown_table(tmp_path):
     rows = [results.Row("speed", "3.1x", "3x", True), results.Row("size", "5 MB")]
     results.save("fuse", rows, (0.1, 2.5), tmp_path)
-    text = results.markdown(tmp_path, bench.PARTS)
+    text = results.markdown(tmp_path, bench.TABLES)
     assert "| fuse | speed | 3.1x | 3x | met |" in text
     assert "| fuse | size | 5 MB |  |  |" in text
     assert "load 0.1 to 2.5" in text
@@ -98,7 +129,7 @@ def test_the_readme_beside_the_committed_results_has_their_table():
     saved = [json.loads((folder / f"{part}.json").read_text()) for part in bench.PARTS]
     assert len({one["machine"]["git_sha"] for one in saved}) == 1
     assert {one["machine"]["dirty"] for one in saved} == {"false"}
-    assert results.markdown(folder, bench.PARTS) in (folder / "README.md").read_text()
+    assert results.markdown(folder, [bench.PARTS]) in (folder / "README.md").read_text()
 
 
 def test_an_unknown_part_is_refused(capsys):
