@@ -41,6 +41,18 @@ def test_the_trackers_target(ms, met):
     assert slow.met is False  # within 100 ms, but more than a fifth of ours
 
 
+@pytest.mark.parametrize(
+    ("spam", "mean", "worst", "met"), [(31, 21, 31, False), (27, 19, 27, True)]
+)
+def test_the_mean_over_the_streams_is_judged_and_the_worst_is_told(spam, mean, worst, met):
+    """Twonorm 11 of 100 ms, Spam more than a fifth of 100 ms."""
+    ms, one = {"spam": float(spam), "twonorm": 11.0}, {"spam": 1.0, "twonorm": 1.0}
+    row = method.row("tracker", ms, one, {"spam": 100.0, "twonorm": 100.0}, one)
+    assert f"mean 0.{mean} of ours, worst 0.{worst} (spam)" in row.found
+    assert row.met is met
+    assert "mean" in row.target and "every stream" in row.target
+
+
 def test_context_is_measured_by_size_and_drawn(tmp_path):
     (row, mean) = context.measure(True, tmp_path)
     frame = pd.read_csv(tmp_path / "context.csv")
