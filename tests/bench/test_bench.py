@@ -1,6 +1,7 @@
 """sdsl.bench at tiny sizes: every part measures, is shown and saved; no figure is judged here."""
 
 import json
+import shutil
 
 import pytest
 import support
@@ -8,6 +9,8 @@ import support
 from sdsl.bench import __main__ as bench
 from sdsl.bench import data, flops, fuse, growth, jobs, loop, peers, shares, store, timing, use
 from sdsl.bench import rows as results
+
+COMMITTED = support.ROOT / "outputs" / "paper" / "bench"
 
 
 @pytest.mark.parametrize(
@@ -123,13 +126,34 @@ def test_saved_results_become_one_markdown_table(tmp_path):
     assert json.loads((tmp_path / "fuse.json").read_text())["machine"]["cpu"]
 
 
-def test_the_readme_beside_the_committed_results_has_their_table():
-    """All parts come from one version, without uncommitted changes."""
-    folder = support.ROOT / "outputs" / "paper" / "bench"
-    saved = [json.loads((folder / f"{part}.json").read_text()) for part in bench.PARTS]
-    assert len({one["machine"]["git_sha"] for one in saved}) == 1
-    assert {one["machine"]["dirty"] for one in saved} == {"false"}
-    assert results.markdown(folder, [bench.PARTS]) in (folder / "README.md").read_text()
+def test_the_committed_tables_are_those_of_the_committed_results():
+    """The parts of the first table come from one version; none has uncommitted changes."""
+    saved = {file.stem: json.loads(file.read_text()) for file in COMMITTED.glob("*.json")}
+    assert len({saved[part]["machine"]["git_sha"] for part in bench.PARTS}) == 1
+    assert {one["machine"]["dirty"] for one in saved.values()} == {"false"}
+    text = results.markdown(COMMITTED, bench.TABLES)
+    assert (COMMITTED / "table.md").read_text() == text
+    assert text in (COMMITTED / "README.md").read_text(encoding="utf-8")
+    assert saved["jobs"]["rows"][0]["met"]  # sweeps/README.md: less than a minute
+
+
+def test_old_numbers_are_called_old_and_new_ones_are_not():
+    """When the first table is new, the paragraphs on old code and the folder again/ have to go."""
+    old = json.loads((COMMITTED / "fuse.json").read_text())["machine"]["git_sha"][:7] == "7beb795"
+    for page in (COMMITTED / "README.md", support.ROOT / "sweeps" / "README.md"):
+        assert ("again/table.md" in page.read_text(encoding="utf-8")) == old, page
+    assert (COMMITTED / "again").exists() == old
+
+
+def test_tables_are_made_without_measuring(tmp_path, capsys):
+    for file in COMMITTED.glob("*.json"):
+        shutil.copy(file, tmp_path)
+    assert bench.main(["--tables", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "table.md").read_text() == (COMMITTED / "table.md").read_text()
+    assert "measuring" not in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        bench.main(["--tables", "--out", str(tmp_path / "absent")])
+    assert "nothing is saved in" in capsys.readouterr().err
 
 
 def test_an_unknown_part_is_refused(capsys):

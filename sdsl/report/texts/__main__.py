@@ -16,7 +16,9 @@ TEXTS = (
     "README.md",
     "outputs/paper/README.md",
     "outputs/paper/DETAILS.md",
+    "outputs/paper/bench/README.md",
     "sdsl/use/README.md",
+    "sweeps/README.md",
 )
 
 
