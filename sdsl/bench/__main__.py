@@ -17,14 +17,9 @@ from sdsl.output import guarded
 from sdsl.progress import Parts
 
 PARTS = ["fuse", "loop", "peers", "shares", "growth", "data", "store", "start"]
-ALSO = [
-    "method",
-    "context",
-    "use",
-    "jobs",
-    "flops",
-]  # measured when asked for by name; not in the joint table
-TABLE = "table.md"  # all parts in one; the committed one is in outputs/paper/bench/README.md
+ALSO = ["method", "context", "use", "jobs", "flops"]  # measured when asked for by name
+TABLES = [PARTS, *([part] for part in ALSO)]  # one for all of PARTS, one for each of the others
+TABLE = "table.md"  # the tables of what is saved; outputs/paper/bench has the committed ones
 
 
 @guarded()
@@ -36,12 +31,15 @@ def main(words: Sequence[str] | None = None) -> int:
     add("--out", type=Path, default=Path("outputs/bench"), help="folder to write to (%(default)s)")
     add("--tiny", action="store_true", help="tiny sizes, which only show that it works")
     add("--install", action="store_true", help="first make the environment of the peers")
+    add("--tables", action="store_true", help=f"measure nothing, write {TABLE} of what is saved")
     args = parser.parse_args(words)
     known = [*PARTS, *ALSO]
     if unknown := set(args.parts) - set(known):
         parser.error(f"unknown part {', '.join(sorted(unknown))}; parts: {', '.join(known)}")
+    if args.tables and not any(args.out.glob("*.json")):
+        parser.error(f"nothing is saved in {args.out}")
     console = Console(width=None if sys.stdout.isatty() else 140)
-    chosen = args.parts or PARTS
+    chosen = [] if args.tables else args.parts or PARTS
     progress = Parts("measuring", len(chosen))  # lines only: a bar would be measured, too
     try:
         for part in chosen:
@@ -57,8 +55,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    (args.out / TABLE).write_text(rows.markdown(args.out, PARTS))
-    console.print(f"Saved: {args.out}/*.json, {args.out}/{TABLE}")
+    (args.out / TABLE).write_text(rows.markdown(args.out, TABLES))
+    if chosen:
+        console.print(f"Saved: {args.out}/*.json")
+    console.print(f"Saved: {args.out}/{TABLE}")
     return 0
 
 

@@ -1,6 +1,7 @@
-"""Rows of the benchmark: printed as a table, saved as JSON, and joined to one Markdown table."""
+"""Rows of the benchmark: printed as a table, saved as JSON, and joined to Markdown tables."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from sdsl.bench import timing
 
+HEAD = "CPU is process time, as the median of interleaved repetitions.\n"
 VERDICT = {True: "met", False: "not met", None: ""}
 
 
@@ -42,27 +44,38 @@ def show(part: str, title: str, rows: list[Row], console: Console) -> None:
     console.print(table)
 
 
-def markdown(out: Path, parts: list[str]) -> str:
-    """One table of every part saved in the folder; outputs/paper/bench/README.md holds one."""
-    lines, made, loads = [], {}, []
-    for part in parts:
-        if not (path := out / f"{part}.json").exists():
-            continue
-        saved = json.loads(path.read_text())
-        made = saved["machine"]
-        loads += saved["load_before_and_after"]
-        for row in saved["rows"]:
-            cells = part, row["what"], row["found"], row["target"], VERDICT[row["met"]]
-            lines.append(f"| {' | '.join(cells)} |")
-    if not lines:
+def markdown(out: Path, tables: Sequence[Sequence[str]]) -> str:
+    """One table for each list of parts, of those that are saved in the folder."""
+    made = [text for parts in tables if (text := _table(out, parts))]
+    return "\n".join([HEAD, *made]) if made else ""
+
+
+def _table(out: Path, parts: Sequence[str]) -> str:
+    files = [out / f"{part}.json" for part in parts]
+    saved = [json.loads(file.read_text()) for file in files if file.exists()]
+    if not saved:
         return ""
-    where = f"{made['cpu']}, {made['cores']} cores, Python {made['python']}, torch {made['torch']}"
-    busy = f"load {min(loads):.1f} to {max(loads):.1f} while measuring"
-    head = [
-        f"Measured on {where}; {made['date']}, {busy}.",
-        "CPU is process time, as the median of interleaved repetitions.",
-        "",
-        "| part | what | measured | target | |",
-        "|---|---|---|---|---|",
-    ]
+    lines = []
+    for one in saved:
+        for row in one["rows"]:
+            cells = one["part"], row["what"], row["found"], row["target"], VERDICT[row["met"]]
+            lines.append(f"| {' | '.join(cells)} |")
+    head = [_where(saved), "", "| part | what | measured | target | |", "|---|---|---|---|---|"]
     return "\n".join(head + lines) + "\n"
+
+
+def _where(saved: Sequence[dict[str, Any]]) -> str:
+    """Machine, code, time and load of some parts; the machine is that of the last."""
+    made = saved[-1]["machine"]
+    loads = [load for one in saved for load in one["load_before_and_after"]]
+    commits = ", ".join(dict.fromkeys(_commit(one["machine"]) for one in saved))
+    return (
+        f"Measured on {made['cpu']}, {made['cores']} cores, Python {made['python']}, torch "
+        f"{made['torch']}, commit {commits}; {made['date']}, load {min(loads):.1f} to "
+        f"{max(loads):.1f} while measuring."
+    )
+
+
+def _commit(machine: dict[str, str]) -> str:
+    changed = " with uncommitted changes" if machine["dirty"] == "true" else ""
+    return machine["git_sha"][:7] + changed

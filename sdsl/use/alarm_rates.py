@@ -1,14 +1,18 @@
 """python -m sdsl.use.alarm_rates [method ...]: how often alarms are raised, on calm streams too.
 
-It prints the table of sdsl/use/README.md. The calm streams had no part in choosing thresholds.
+Writes outputs/alarms.csv; --markdown prints the table of such a file, as sdsl/use/README.md has it.
+The calm streams had no part in choosing thresholds.
 """
 
+import argparse
 import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from sdsl.errors import UserError
 from sdsl.use.following import Following
@@ -120,34 +124,64 @@ def rates(method: str, seeds: Iterable[int] = CALM, triggers: Iterable[int] = BU
     )
 
 
-def header() -> list[str]:
-    cells = ["method", "accuracy, calm", "false alarms", "of them below 90 % right", *TRIGGERS]
-    return [f"| {' | '.join(cells)} |", f"|---{'|---:' * (len(cells) - 1)}|"]
-
-
-def line(found: Rates, streams: int = len(BUILT)) -> str:
-    """One row of the table."""
-    cells = [
-        f"`{found.method}`",
-        f"{100 * found.accuracy:.1f} %",
-        f"{found.false} of {found.segments}",
-        str(found.rightly_doubted),
-        *(f"{count} of {streams}" for count in found.caught.values()),
+def table(found: Sequence[Rates], streams: int = len(BUILT)) -> pd.DataFrame:
+    """One row per method; `streams` is how many were built for each alarm."""
+    rows = [
+        {
+            "method": one.method,
+            "accuracy": one.accuracy,
+            "segments": one.segments,
+            "false": one.false,
+            "false_below_90": one.rightly_doubted,
+            "streams": streams,
+            **one.caught,
+        }
+        for one in found
     ]
-    return f"| {' | '.join(cells)} |"
+    return pd.DataFrame(rows)
 
 
-def main(words: Sequence[str] | None = None) -> None:
-    methods = tuple(sys.argv[1:] if words is None else words) or METHODS
+def markdown(file: Path) -> str:
+    """The table as sdsl/use/README.md shows it."""
+    heads = ["method", "accuracy, calm", "false alarms", "of them below 90 % right", *TRIGGERS]
+    lines = [f"| {' | '.join(heads)} |", f"|---{'|---:' * (len(heads) - 1)}|"]
+    for row in pd.read_csv(file).to_dict("records"):
+        cells = [
+            f"`{row['method']}`",
+            f"{100 * row['accuracy']:.1f} %",
+            f"{row['false']} of {row['segments']}",
+            str(row["false_below_90"]),
+            *(f"{row[name]} of {row['streams']}" for name in TRIGGERS),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m sdsl.use.alarm_rates", description=__doc__)
+    add = parser.add_argument
+    add("methods", nargs="*", metavar="method", help=f"(default: {' '.join(METHODS)})")
+    add("--out", type=Path, default=Path("outputs/alarms.csv"), help="(default: %(default)s)")
+    add("--markdown", metavar="FILE", type=Path, help="print a saved table")
+    args = parser.parse_args(words)
+    if args.markdown:
+        print(markdown(args.markdown), end="")
+        return 0
     logging.getLogger("sdsl.use").setLevel(logging.ERROR)  # the warnings are what is counted
+    found: list[Rates] = []
     try:
-        print("\n".join(header()))
-        for method in methods:
-            print(line(rates(method)), flush=True)
+        for method in args.methods or METHODS:
+            one = rates(method)
+            found.append(one)
+            print(f"{method}: false alarms {one.false} of {one.segments}", flush=True)
+            args.out.parent.mkdir(parents=True, exist_ok=True)
+            table(found).to_csv(args.out, index=False, float_format="%.4f", lineterminator="\n")
     except UserError as error:
         print(error, file=sys.stderr)
-        sys.exit(2)
+        return 2
+    print(markdown(args.out), end="")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,13 +1,16 @@
 """sdsl.bench at tiny sizes: every part measures, is shown and saved; no figure is judged here."""
 
 import json
+import shutil
 
 import pytest
 import support
 
 from sdsl.bench import __main__ as bench
-from sdsl.bench import data, fuse, growth, jobs, loop, peers, shares, store, timing, use
+from sdsl.bench import data, flops, fuse, growth, jobs, loop, peers, shares, store, timing, use
 from sdsl.bench import rows as results
+
+COMMITTED = support.ROOT / "outputs" / "paper" / "bench"
 
 
 @pytest.mark.parametrize(
@@ -82,23 +85,75 @@ def test_rounds_are_interleaved_and_the_first_warms_up():
     assert set(costs) == {"a", "b"}
 
 
+def test_a_part_that_is_asked_for_by_name_has_a_table_of_its_own(tmp_path, monkeypatch):
+    def flop(rate):
+        return [results.Row("ours", f"{rate} %", "60 %", True)]
+
+    monkeypatch.setattr(flops, "measure", lambda tiny, out: flop(69))
+    assert bench.main(["flops", "--out", str(tmp_path)]) == 0
+    alone = (tmp_path / "table.md").read_text()
+    assert "| flops | ours | 69 % | 60 % | met |" in alone and alone.count("Measured on") == 1
+    monkeypatch.setattr(loop, "measure", lambda tiny, out: [results.Row("sgd", "1.9")])
+    monkeypatch.setattr(data, "measure", lambda tiny, out: [results.Row("cached", "1 s")])
+    assert bench.main(["data", "loop", "--out", str(tmp_path)]) == 0
+    both = (tmp_path / "table.md").read_text()
+    # One table of the usual parts, in their order, then that of the other, which was kept.
+    assert both.count("Measured on") == 2
+    assert both.index("| loop |") < both.index("| data |") < both.index("| flops |")
+
+
+def test_nothing_saved_gives_no_table(tmp_path):
+    assert results.markdown(tmp_path, bench.TABLES) == ""
+
+
+def test_a_table_names_the_code_that_was_measured(tmp_path):
+    for part, sha, dirty in (("fuse", "a", "false"), ("loop", "a", "false"), ("data", "b", "true")):
+        results.save(part, [results.Row("speed", "3.1x")], (0.1, 2.5), tmp_path)
+        saved = json.loads((tmp_path / f"{part}.json").read_text())
+        saved["machine"] |= {"git_sha": 40 * sha, "dirty": dirty}
+        (tmp_path / f"{part}.json").write_text(json.dumps(saved))
+    text = results.markdown(tmp_path, bench.TABLES)
+    assert "commit aaaaaaa, bbbbbbb with uncommitted changes; " in text
+
+
 def test_saved_results_become_one_markdown_table(tmp_path):
     rows = [results.Row("speed", "3.1x", "3x", True), results.Row("size", "5 MB")]
     results.save("fuse", rows, (0.1, 2.5), tmp_path)
-    text = results.markdown(tmp_path, bench.PARTS)
+    text = results.markdown(tmp_path, bench.TABLES)
     assert "| fuse | speed | 3.1x | 3x | met |" in text
     assert "| fuse | size | 5 MB |  |  |" in text
     assert "load 0.1 to 2.5" in text
     assert json.loads((tmp_path / "fuse.json").read_text())["machine"]["cpu"]
 
 
-def test_the_readme_beside_the_committed_results_has_their_table():
-    """All parts come from one version, without uncommitted changes."""
-    folder = support.ROOT / "outputs" / "paper" / "bench"
-    saved = [json.loads((folder / f"{part}.json").read_text()) for part in bench.PARTS]
-    assert len({one["machine"]["git_sha"] for one in saved}) == 1
-    assert {one["machine"]["dirty"] for one in saved} == {"false"}
-    assert results.markdown(folder, bench.PARTS) in (folder / "README.md").read_text()
+def test_the_committed_tables_are_those_of_the_committed_results():
+    """The parts of the first table come from one version; none has uncommitted changes."""
+    saved = {file.stem: json.loads(file.read_text()) for file in COMMITTED.glob("*.json")}
+    assert len({saved[part]["machine"]["git_sha"] for part in bench.PARTS}) == 1
+    assert {one["machine"]["dirty"] for one in saved.values()} == {"false"}
+    text = results.markdown(COMMITTED, bench.TABLES)
+    assert (COMMITTED / "table.md").read_text() == text
+    assert text in (COMMITTED / "README.md").read_text(encoding="utf-8")
+    assert saved["jobs"]["rows"][0]["met"]  # sweeps/README.md: less than a minute
+
+
+def test_old_numbers_are_called_old_and_new_ones_are_not():
+    """When the first table is new, the paragraphs on old code and the folder again/ have to go."""
+    old = json.loads((COMMITTED / "fuse.json").read_text())["machine"]["git_sha"][:7] == "7beb795"
+    for page in (COMMITTED / "README.md", support.ROOT / "sweeps" / "README.md"):
+        assert ("again/table.md" in page.read_text(encoding="utf-8")) == old, page
+    assert (COMMITTED / "again").exists() == old
+
+
+def test_tables_are_made_without_measuring(tmp_path, capsys):
+    for file in COMMITTED.glob("*.json"):
+        shutil.copy(file, tmp_path)
+    assert bench.main(["--tables", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "table.md").read_text() == (COMMITTED / "table.md").read_text()
+    assert "measuring" not in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        bench.main(["--tables", "--out", str(tmp_path / "absent")])
+    assert "nothing is saved in" in capsys.readouterr().err
 
 
 def test_an_unknown_part_is_refused(capsys):

@@ -29,7 +29,7 @@ def test_method_has_ratios_to_ours_and_to_a_bare_loop(tmp_path, capsys):
         assert raw["fused_ms"]["twonorm"] > 0
     assert by_name["ours"]["of_ours"]["twonorm"] == 1
     assert by_name["st"]["alone_ms"]["twonorm"] < by_name["ours"]["alone_ms"]["twonorm"]
-    assert "method" not in (tmp_path / "table.md").read_text()
+    assert "| method | tracker | alone " in (tmp_path / "table.md").read_text()
 
 
 @pytest.mark.parametrize(("ms", "met"), [(20.0, True), (20.1, False)])
@@ -39,6 +39,18 @@ def test_the_trackers_target(ms, met):
     assert row.met is met
     slow = method.row("tracker", {"spam": 99.0}, {"spam": 1.0}, {"spam": 400.0}, {"spam": 1.0})
     assert slow.met is False  # within 100 ms, but more than a fifth of ours
+
+
+@pytest.mark.parametrize(
+    ("spam", "mean", "worst", "met"), [(31, 21, 31, False), (27, 19, 27, True)]
+)
+def test_the_mean_over_the_streams_is_judged_and_the_worst_is_told(spam, mean, worst, met):
+    """Twonorm 11 of 100 ms, Spam more than a fifth of 100 ms."""
+    ms, one = {"spam": float(spam), "twonorm": 11.0}, {"spam": 1.0, "twonorm": 1.0}
+    row = method.row("tracker", ms, one, {"spam": 100.0, "twonorm": 100.0}, one)
+    assert f"mean 0.{mean} of ours, worst 0.{worst} (spam)" in row.found
+    assert row.met is met
+    assert "mean" in row.target and "every stream" in row.target
 
 
 def test_context_is_measured_by_size_and_drawn(tmp_path):

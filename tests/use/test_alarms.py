@@ -1,12 +1,14 @@
 """Alarms without labels: each is raised by a stream built for it, and calm streams raise none."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import support
 
 from sdsl.estimator import StreamClassifier
 from sdsl.use import alarm_rates
 
+COMMITTED = support.ROOT / "outputs" / "paper" / "alarms.csv"
 SIZE, STEPS = 150, 6
 EVEN = np.full(2, 0.5)
 
@@ -77,23 +79,30 @@ def test_one_row_or_ten_raise_no_alarm_about_shares_or_trust():
 
 
 def test_false_alarms_are_rare():
-    """The others are in the table of sdsl/use/README.md, which the next test holds."""
+    """The others are in the table of sdsl/use/README.md, which the next tests hold."""
     found = alarm_rates.rates("st")
     assert found.segments == 200 and found.false <= 2
     assert min(found.caught.values()) >= len(alarm_rates.BUILT) - 1
 
 
-def test_the_table_of_the_readme_is_what_the_command_prints(capsys):
+def test_the_table_of_the_readme_is_that_of_the_committed_file(capsys):
+    readme = (support.ROOT / "sdsl" / "use" / "README.md").read_text(encoding="utf-8")
+    assert list(pd.read_csv(COMMITTED).method) == list(alarm_rates.METHODS)
+    assert alarm_rates.main(["--markdown", str(COMMITTED)]) == 0
+    assert capsys.readouterr().out in readme
+
+
+def test_the_committed_file_is_what_the_command_writes(tmp_path, capsys):
     """Of all methods in it, those that take seconds are run here."""
-    readme = (support.ROOT / "sdsl" / "use" / "README.md").read_text()
-    alarm_rates.main(["st", "scargc"])
-    printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == 4 and all(f"{line}\n" in readme for line in printed)
-    table = readme[readme.index(printed[0]) :].splitlines()[2 : 2 + len(alarm_rates.METHODS)]
-    assert [line.split("`")[1] for line in table] == list(alarm_rates.METHODS)
+    file = tmp_path / "new" / "alarms.csv"
+    assert alarm_rates.main(["st", "scargc", "--out", str(file)]) == 0
+    made = file.read_text().splitlines()
+    committed = COMMITTED.read_text().splitlines()
+    assert len(made) == 3 and set(made) < set(committed)
+    assert capsys.readouterr().out.endswith(alarm_rates.markdown(file))
 
 
-def test_a_method_that_cannot_be_used_is_one_sentence(capsys):
-    with pytest.raises(SystemExit):
-        alarm_rates.main(["jt"])
+def test_a_method_that_cannot_be_used_is_one_sentence(tmp_path, capsys):
+    file = tmp_path / "alarms.csv"
+    assert alarm_rates.main(["jt", "--out", str(file)]) == 2 and not file.exists()
     assert "reads true labels" in capsys.readouterr().err

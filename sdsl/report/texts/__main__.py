@@ -12,7 +12,14 @@ from sdsl.report.texts.facts import Facts
 from sdsl.report.texts.marks import renewed
 
 FOLDER = Path("outputs/paper")
-TEXTS = ("README.md", "outputs/paper/README.md", "outputs/paper/DETAILS.md")
+TEXTS = (
+    "README.md",
+    "outputs/paper/README.md",
+    "outputs/paper/DETAILS.md",
+    "outputs/paper/bench/README.md",
+    "sdsl/use/README.md",
+    "sweeps/README.md",
+)
 
 
 @guarded()
@@ -30,7 +37,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     args = parser.parse_args(words)
     try:
-        facts = Facts.of(export.read(args.folder))
+        facts = Facts.of(export.read(args.folder), args.folder)
         for file in args.texts:
             print(f"{file}: {'renewed' if renew(file, facts) else 'unchanged'}")
     except UserError as error:

@@ -1,7 +1,8 @@
-"""What the texts are written from: the runs of an export, their tables and verdicts, each once."""
+"""What the texts are written from: an export, its runs, their tables and verdicts, each once."""
 
 import functools
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,10 +34,11 @@ def shown(value: float) -> str:
 class Facts:
     everything: Results  # the export
     literal: Results  # its literal streams, the archive among them
+    folder: Path  # where it is: what is not made of runs is read there
 
     @staticmethod
-    def of(results: Results) -> "Facts":
-        return Facts(results, results.of(results.frame.prefix == LITERAL.id))
+    def of(results: Results, folder: Path) -> "Facts":
+        return Facts(results, results.of(results.frame.prefix == LITERAL.id), folder)
 
     @functools.cached_property
     def settings(self) -> dict[Setting, Results]:

@@ -6,7 +6,7 @@ from sdsl.report.claims.claim import NOT_REPRODUCED, NOT_RUN, OUT_OF_REACH, REPR
 from sdsl.report.claims.readings import summary
 from sdsl.report.claims.verdicts import Verdict, counts
 from sdsl.report.runs.names import LITERAL, TO_THE_LETTER
-from sdsl.report.texts import scores
+from sdsl.report.texts import beside, scores
 from sdsl.report.texts.facts import Facts
 from sdsl.report.texts.scores import grid
 
@@ -76,4 +76,5 @@ LETTER_VARIANTS = {*TO_THE_LETTER.values()} - {"ours_literal"}  # ran on two str
 PARTS: dict[str, Callable[[Facts], str]] = {
     **{part.__name__: part for part in (claims, readings, runs, swaps)},
     **scores.PARTS,
+    **beside.PARTS,
 }

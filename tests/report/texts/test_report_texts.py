@@ -1,5 +1,6 @@
 """Numbers in texts: marks give way to what the runs say, and the committed texts are current."""
 
+import json
 import re
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def given():
 
 @pytest.fixture
 def facts(given) -> Facts:
-    return Facts.of(given)
+    return Facts.of(given, PAPER)
 
 
 def test_a_table_by_hand(facts):
@@ -71,6 +72,41 @@ def test_the_best_by_stream_and_what_it_costs(facts):
 
 def test_where_the_tracker_fails(facts):
     assert PARTS["fails"](facts).splitlines()[2:] == ["| Spam | .945 | .945 | `st` .960 |"]
+
+
+def test_what_was_not_measured_says_so(given, tmp_path):
+    facts = Facts.of(given, tmp_path)
+    for name in ("alarms", "bench", "batches", "run_costs"):
+        assert PARTS[name](facts).startswith("Not measured: run `python -m sdsl.")
+
+
+def test_files_beside_the_runs_by_hand(given, tmp_path):
+    bench, facts = tmp_path / "bench", Facts.of(given, tmp_path)
+    bench.mkdir()
+    (bench / "table.md").write_text("| a table |\n")
+    assert PARTS["bench"](facts) == "| a table |\n"
+    lines = "rows,mixed,accuracy", "1,False,0.5", "1,False,0.7", "10,False,0.9", "10,True,0.8"
+    (bench / "context.csv").write_text("\n".join(lines))
+    assert PARTS["batches"](facts).splitlines()[2:] == [
+        "| of one segment | .600 | .900 |",
+        "| of two segments, mixed | – | .800 |",
+    ]
+    one = {"Hydra": 0.1, "data": 0.0, "MLflow": 0.36, "artifacts": 0.2, "rest": 0.06}
+    one |= {"training": 0.2, "evaluation": 0.05, "labelling": 0.05}
+    twelve = {part: seconds / 2 for part, seconds in one.items()}
+    disk = {"database": 120_000, "artifacts": 220_000, "files": 6.0}
+    rows = [{"raw": raw} for raw in (one, twelve, disk)]
+    machine = {"git_sha": 40 * "a", "date": "2026-11-16 21:15"}
+    (bench / "store.json").write_text(json.dumps({"machine": machine, "rows": rows}))
+    text = PARTS["run_costs"](facts)
+    assert "| train and evaluate (ST) | 0.30 s | 0.15 s |" in text
+    assert "| total, with the rest | 1.02 s | 0.51 s |" in text
+    # 100,000 times 0.72 s are 20 hours.
+    assert text.endswith(
+        "Commit aaaaaaa, 2026-11-16 21:15. So 100,000 runs need 12 GB of database, 22 GB of "
+        "artifacts in 600,000 files and, training aside, 10 core hours as jobs of 12 seeds (20 as "
+        "jobs of one)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +159,7 @@ def test_the_command(given, tmp_path, capsys):
 
 @committed
 def test_the_committed_texts_are_those_of_the_committed_runs():
-    facts = Facts.of(export.read(PAPER))
+    facts = Facts.of(export.read(PAPER), PAPER)
     for name in TEXTS:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert renewed(text, facts) == text, f"python -m sdsl.report.texts renews {name}"
