@@ -1,11 +1,13 @@
 """`python -m sdsl.run`, in the test's own process or beside it, and what it left in the store."""
 
 import hashlib
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +60,25 @@ def start(*words: str, module: str = "sdsl.run", **environment: str) -> subproce
         text=True,
         start_new_session=True,
     )
+
+
+TOGETHER = """
+import json, sys
+from tests.chaos.commands import Command
+lines, log = json.loads(sys.argv[1]), sys.argv[2]
+sys.exit(set(command.wait() for command in [Command(*line, log=log) for line in lines]) != {0})
+"""
+
+
+def together(*lines: tuple[str, ...]) -> None:
+    """Commands that begin at the same moment, all of which must end well.
+
+    They are forked from one process that has loaded everything: no start lags behind another.
+    """
+    with tempfile.NamedTemporaryFile("r") as log:
+        line = [sys.executable, "-c", TOGETHER, json.dumps(lines), log.name]
+        done = subprocess.run(line, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert done.returncode == 0, log.read()
 
 
 def at_once(*lines: tuple[str, ...]) -> list[str]:

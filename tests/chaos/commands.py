@@ -29,23 +29,23 @@ PATIENCE = 600.0  # seconds for a command that nobody kills
 class Command:
     """`python -m sdsl.run`, or sdsl.label, in a process group of its own, as in a terminal."""
 
-    def __init__(self, *words: str, module=run):
+    def __init__(self, *words: str, module=run, log: str = "log.txt"):
         self.begun = time.monotonic()
         self.code: int | None = None
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
         if not self.pid:
-            self._be(words, module)
+            self._be(words, module, log)
 
-    def _be(self, words, module) -> None:
+    def _be(self, words, module, log: str) -> None:
         status = 1
         try:
             os.setsid()
             provenance.tags.cache_clear()  # the process is another one now
-            with open("log.txt", "a") as log:
-                os.dup2(log.fileno(), 1)
-                os.dup2(log.fileno(), 2)
+            with open(log, "a") as file:
+                os.dup2(file.fileno(), 1)
+                os.dup2(file.fileno(), 2)
             sys.argv = [module.__name__, *words]
             module.main()
             status = 0

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from cli import SERIAL, TINY, at_once, call, hashes, looked, runs
+from cli import SERIAL, TINY, call, hashes, looked, runs, together
 from servers import Mlflow, postgres, postgres_programs
 
 SWEEP = (
@@ -34,7 +34,7 @@ with_postgres = pytest.mark.skipif(
 @with_postgres
 def test_four_first_starts_on_an_empty_database(here):
     with postgres() as database:
-        at_once(*((*TINY, f"seed={seed}", f"tracking.uri={database}") for seed in range(4)))
+        together(*((*TINY, f"seed={seed}", f"tracking.uri={database}") for seed in range(4)))
         assert len(hashes(database)) == 4 == len(runs(uri=database))
         assert len(runs("group", uri=database)) == 1
 
@@ -45,7 +45,7 @@ def test_eight_identical_sweeps_on_an_empty_server(here):
         server = Mlflow(database, here).start()
         try:
             line = ("-m", SERIAL, *TINY[:3], "learner.pretrain.steps=5,6", "seed=0,1", "fuse=false")
-            at_once(*[(*line, f"tracking.uri={server.uri}")] * 8)
+            together(*[(*line, f"tracking.uri={server.uri}")] * 8)
             assert len(hashes(server.uri)) == 4 == len(runs(uri=server.uri))
             assert len(runs("group", uri=server.uri)) == 2
         finally:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli import SERIAL, TINY, TINY_NAME, at_once, call, runs, start, status, wait_for
+from cli import SERIAL, TINY, TINY_NAME, call, runs, start, status, together, wait_for
 
 from sdsl.tracking import database
 from sdsl.tracking.ledger import Ledger
@@ -63,7 +63,7 @@ def test_a_command_that_is_killed_meanwhile_is_resumed_by_the_same_command(empty
 
 
 def test_four_first_starts_at_once(empty_folder):
-    at_once(*((*TINY, f"seed={seed}") for seed in range(4)))
+    together(*((*TINY, f"seed={seed}") for seed in range(4)))
     assert set(status().values()) == {"FINISHED"} and len(runs()) == 4
     assert len(runs("group")) == 1
     assert sorted(path.name for path in empty_folder.iterdir()) == ["mlflow.db", "outputs"]
