@@ -49,11 +49,7 @@ def test_adapting_is_not_worse_than_doing_nothing(method):
     gain = scores[method] - scores["st"]
     still = gain.index.get_level_values("drift") == imbalance.STILL
     assert gain[still].min() > -0.01
-    behind = gain[~still & (gain <= 0)]
-    if method == "ours":  # by no more than chance, as SETTINGS.md says
-        assert list(behind.index) == [("2 / 8 / 90", imbalance.MILD)] and behind.min() > -0.001
-    else:
-        assert behind.empty
+    assert gain[~still].min() > 0
 
 
 def test_ours_does_not_cut_a_large_class_in_two(monkeypatch):

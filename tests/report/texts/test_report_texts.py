@@ -70,6 +70,13 @@ def test_the_best_by_stream_and_what_it_costs(facts):
     assert facts.milliseconds("ours", "satimage") == 1000  # 2 s + 4 s, one after the other
 
 
+def test_what_was_asked_of_the_tracker_and_missed_is_bold(facts):
+    lines = {line.split(" | ")[0]: line for line in PARTS["aims"](facts).splitlines()}
+    assert lines["| Satimage"].startswith("| Satimage | **.950** | .965 |")
+    assert lines["| Spam"].startswith("| Spam | .945 | .945 |")  # .9449, as it is shown
+    assert lines["| Twonorm"].startswith("| Twonorm | – | .980 |")  # not run
+
+
 def test_where_the_tracker_fails(facts):
     assert PARTS["fails"](facts).splitlines()[2:] == ["| Spam | .945 | .945 | `st` .960 |"]
 
