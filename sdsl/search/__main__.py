@@ -41,7 +41,8 @@ def main(words: Sequence[str] | None = None) -> None:
         parser.error(f"unknown: {', '.join(sorted(strange))}. Streams: {'; '.join(names)}")
     names = args.only or names
     rest = [v for v in asked or family.variants if v != SHIPPED]
-    jobs = [(family.method, variant, stream) for variant in (SHIPPED, *rest) for stream in names]
+    apart = args.held_out
+    jobs = [(family.method, v, stream, apart) for v in (SHIPPED, *rest) for stream in names]
     file = Path("outputs", f"search_{family.method}{'_held_out' if args.held_out else ''}.csv")
     file.parent.mkdir(exist_ok=True)
     rows: list[Score] = []

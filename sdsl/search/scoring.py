@@ -12,13 +12,13 @@ from sdsl.core.metrics import summarise
 from sdsl.search.variants import FAMILIES
 
 Score = dict[str, str | float]
-Job = tuple[str, str, str]  # (method, variant, stream)
+Job = tuple[str, str, str, bool]  # (method, variant, stream, whether it is one set apart)
 
 
-def score(method: str, variant: str, stream: str) -> Score:
+def score(method: str, variant: str, stream: str, held_out: bool = False) -> Score:
     """Acc_t and Acc_T of one variant on one stream, mean over the seeds."""
     family = FAMILIES[method]
-    where = (family.streams | family.held_out)[stream]
+    where = (family.held_out if held_out else family.streams)[stream]  # both have a "few gold"
     words = f"method={method} eval.every=1000 {where} {family.variants[variant]}".split()
     trial = experiment.run(experiment.setup(composed(*words)), family.seeds)
     found = [summarise(R) for R in trial.outcome.R]

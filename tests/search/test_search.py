@@ -86,7 +86,7 @@ def test_an_unknown_method_is_refused(capsys):
 
 def test_it_says_how_far_it_is(empty_folder, monkeypatch, capsys):
     def scores(jobs, processes):
-        for _, variant, stream in jobs:
+        for _, variant, stream, _ in jobs:
             yield {"variant": variant, "stream": stream, "acc_t": 0.5, "acc_T": 0.5}
 
     monkeypatch.setattr(search, "scores", scores)
@@ -97,6 +97,16 @@ def test_it_says_how_far_it_is(empty_folder, monkeypatch, capsys):
     assert lines[0] == f"searching: {total} jobs"
     assert lines[1].startswith(f"searching: 1 of {total}, 0:") and SHIPPED in lines[1]
     assert lines[-1].startswith(f"searching: {total} of {total}, 10 rounds on ")
+
+
+def test_a_stream_set_apart_is_not_taken_for_another_of_its_name(monkeypatch):
+    family, seen = FAMILIES["tracker"], []
+    assert family.streams["few gold"] != family.held_out["few gold"]
+    monkeypatch.setattr(scoring, "composed", lambda *words: seen.append(" ".join(words)) or 1 / 0)
+    for apart, streams in ((False, family.streams), (True, family.held_out)):
+        with pytest.raises(ZeroDivisionError):
+            scoring.score("tracker", SHIPPED, "few gold", apart)
+        assert streams["few gold"] in seen[-1]
 
 
 def test_workers_find_what_they_run():
@@ -114,7 +124,7 @@ def test_only_some_streams_in_so_many_processes(empty_folder, monkeypatch, capsy
 
     monkeypatch.setattr(search, "scores", scores)
     search.main(["method=tracker", "no flow", "--only", "travel", "--jobs", "1"])
-    jobs = [("tracker", SHIPPED, "travel"), ("tracker", "no flow", "travel")]
+    jobs = [("tracker", variant, "travel", False) for variant in (SHIPPED, "no flow")]
     assert asked == [(jobs, 1)]
     with pytest.raises(SystemExit):
         search.main(["method=tracker", "--only", "nowhere"])
