@@ -20,6 +20,7 @@ from sdsl.algorithms.registration import centre, even
 GAIN = 0.3  # how much of a surprise becomes velocity
 FADE = 0.8  # how much of the flow's evidence and of a score lasts
 RIDGE = 0.02  # of the flow's regression, against the spread of the components
+HASTE = 3.0  # nats by which a member that forgets shares sooner must be ahead
 NOISE = 0.5  # rows' covariance that it is ridged by: means are known only so well
 
 
@@ -27,6 +28,7 @@ NOISE = 0.5  # rows' covariance that it is ridged by: means are known only so we
 class Member:
     components: int  # a class, at most
     flow: bool  # fit a linear flow to the motion
+    share: float  # segments that the last shares stand for
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Bank:
     inner: Tensor  # [F, d, d] faded sum of w z z', z = m - c; the F members with a flow stand last
     outer: Tensor  # [F, d, d] faded sum of w dz z'
     score: Tensor  # [M]
+    share: Tensor  # [M] segments that the last shares stand for
 
 
 def numbers(parts: list[int], d: int, form: str, flow: bool) -> int:
@@ -60,7 +63,9 @@ class Plan:
         return sorted({m.components for m in self.members})
 
 
-def plan(y: Tensor, ks: list[int], flow: bool, d: int, classes: int, budget: int) -> Plan:
+def plan(
+    y: Tensor, ks: list[int], flow: bool, shares: list[float], d: int, classes: int, budget: int
+) -> Plan:
     """As many of the members asked for as fit into the budget."""
     parts = {k: parts_of(y, k, d, classes) for k in sorted(ks)}
     ks = [k for i, k in enumerate(parts) if parts[k] not in list(parts.values())[:i]]
@@ -68,12 +73,15 @@ def plan(y: Tensor, ks: list[int], flow: bool, d: int, classes: int, budget: int
     if form == "full" and numbers(parts[ks[0]], d, form, False) > budget:
         form = "tied"
     flows = [False, True] if flow and form == "full" else [False]
+    asked = [Member(k, moving, shares[0]) for k in ks for moving in flows]
+    # With many features scores differ by how means fit, not by shares.
+    asked += [Member(k, False, b) for b in shares[1:] for k in ks if form == "full"]
     members: list[Member] = []
     held = 0
-    for k, moving in [(k, moving) for k in ks for moving in flows]:
-        more = numbers(parts[k], d, form, moving)
+    for member in asked:
+        more = numbers(parts[member.components], d, form, member.flow)
         if not members or held + more <= budget:
-            members.append(Member(k, moving))
+            members.append(member)
             held += more
     return Plan(form, sorted(members, key=lambda m: m.flow), held)
 
@@ -89,7 +97,8 @@ def begin(
     chosen = [fitted[m.components] for m in members]
     mix = Mixture(*(torch.cat([getattr(m, f.name) for m in chosen]) for f in fields(Mixture)))
     square = X.new_zeros(sum(m.flow for m in members), d, d)
-    return Bank(mix, torch.zeros_like(mix.mean), square, square, X.new_zeros(len(members)))
+    share = X.new_tensor([m.share for m in members])
+    return Bank(mix, torch.zeros_like(mix.mean), square, square, torch.zeros_like(share), share)
 
 
 def predict(bank: Bank) -> tuple[Mixture, Tensor]:

@@ -40,7 +40,16 @@ class Mixture:
 
     def pick(self, m: int) -> "Mixture":
         """Mixture m alone, copied."""
-        return Mixture(*(getattr(self, f.name)[m : m + 1].clone() for f in fields(self)))
+        return self.some(torch.tensor([m]))
+
+    def some(self, index: Tensor) -> "Mixture":
+        """The mixtures of the index [N], copied."""
+        return Mixture(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    def put(self, index: Tensor, new: "Mixture") -> None:
+        """Writes the N mixtures `new` to the places of the index [N]."""
+        for f in fields(self):
+            getattr(self, f.name)[index] = getattr(new, f.name)
 
 
 @dataclass(frozen=True)
@@ -48,9 +57,14 @@ class Priors:
     """What the prediction weighs in a round."""
 
     mean: float  # a: rows that the predicted mean stands for
-    share: float  # b: segments that the last shares stand for
+    share: float | Tensor  # b: segments that the last shares stand for; [M]: each mixture's own
     memory: float  # segments that the last covariances stand for
     floor: float  # added to every variance
+
+    def of(self, index: Tensor) -> "Priors":
+        """Those of some mixtures."""
+        share = self.share
+        return replace(self, share=share[index] if isinstance(share, Tensor) else share)
 
 
 def log_joint(mix: Mixture, X: Tensor) -> Tensor:
@@ -154,10 +168,11 @@ def ridge(P: Tensor, N: float, floor: float, diagonal: bool) -> Tensor:
 def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
     """The M-step: what r [M, n, K] makes of the prediction `start`."""
     (n, d), flat = rows.x.shape, start.form == "diagonal"
+    share = torch.as_tensor(priors.share, dtype=r.dtype).expand(len(r))
     if rows.terms is not None and start.form == "full":
         given = r.mT, rows.terms, rows.c, start.mean, start.cov, start.weight, start.pooled
-        arrays = (a.contiguous().numpy() for a in given)
-        found = m_step(*arrays, priors.mean, priors.share, priors.memory, priors.floor)
+        arrays = (a.contiguous().numpy() for a in (*given, share))
+        found = m_step(*arrays, priors.mean, priors.memory, priors.floor)
         mean, cov, weight, pooled = (torch.from_numpy(a) for a in found)
         return Mixture(mean, cov, weight, pooled, start.owner)
     count, first = moments(rows, r)
@@ -171,7 +186,8 @@ def update(start: Mixture, r: Tensor, rows: Around, priors: Priors) -> Mixture:
     if start.form != "tied":
         to, kept = (..., *[None] * (A.dim() - 2)), priors.memory * old
         cov = (kept[to] * start.cov + A + d * cov) / (kept + count + d)[to]
-    weight = (count + priors.share * old) / (n * (1 + priors.share)) + LEAST * (old > 0)
+    b = share[:, None]
+    weight = (count + b * old) / (n * (1 + b)) + LEAST * (old > 0)
     weight = weight / weight.sum(1, keepdim=True)
     return replace(start, mean=mean, cov=cov, weight=weight, pooled=pooled)
 
@@ -185,8 +201,8 @@ def m_step(
     cov0: np.ndarray,
     weight0: np.ndarray,
     pooled0: np.ndarray,
+    b: np.ndarray,
     a: float,
-    b: float,
     memory: float,
     floor: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -229,7 +245,7 @@ def m_step(
                 for j in range(d):
                     new = kept * cov0[h, k, i, j] + A[k, i, j] + d * P[i, j]
                     A[k, i, j] = new / (kept + count + d)
-            weight[h, k] = (count + b * n * weight0[h, k]) / (n * (1 + b))
+            weight[h, k] = (count + b[h] * n * weight0[h, k]) / (n * (1 + b[h]))
             weight[h, k] += LEAST if weight0[h, k] > 0 else 0.0
         weight[h] /= weight[h].sum()
     return mean, cov, weight, pooled
@@ -243,17 +259,19 @@ def fit(start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None
 def counted_fit(
     start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None
 ) -> tuple[Mixture, int]:
-    """(what `fit` gives, the rounds that it took): at most `rounds`, the same for all M mixtures.
+    """(what `fit` gives, the rounds that it took, at most `rounds`).
 
-    It ends early where no component moves by more than SETTLED.
+    A mixture ends early where none of its components moves by more than SETTLED.
     """
-    mix, rows, taken = start, Around.mean_of(X), 0
-    while taken < rounds:
+    mix, rows, taken = start.some(torch.arange(len(start.mean))), Around.mean_of(X), 0
+    going = torch.arange(len(mix.mean))
+    while taken < rounds and len(going):
         taken += 1
-        r = responsibilities(log_joint(mix, X), mix.owner, q)
-        last, mix = mix, update(start, r, rows, priors)
-        P = mix.pooled if mix.form == "diagonal" else mix.pooled.diagonal(dim1=1, dim2=2)
-        way = ((mix.mean - last.mean).square() / P[:, None]).sum(2)  # [M, K]
-        if float((mix.weight * way).max()) < SETTLED**2:
-            break
+        last, at = mix.some(going), start.some(going)
+        r = responsibilities(log_joint(last, X), last.owner, q)
+        now = update(at, r, rows, priors.of(going))
+        mix.put(going, now)
+        P = now.pooled if now.form == "diagonal" else now.pooled.diagonal(dim1=1, dim2=2)
+        way = ((now.mean - last.mean).square() / P[:, None]).sum(2)  # [N, K]
+        going = going[(now.weight * way).amax(1) >= SETTLED**2]
     return mix, taken

@@ -45,7 +45,7 @@ class Tracker(Labeler):
     fit: Training = setting()  # of the networks that cross-validation on gold needs
     rounds: int = number(low=1)  # of EM
     mean: float = number(low=0)  # rows that a predicted mean stands for
-    share: float = number(low=0)  # segments that the last shares stand for
+    share: list[float] = setting()  # segments that the last shares stand for; a member each
     memory: float = number(low=0)  # segments that the last covariances stand for
     floor: float = number(low=1e-12)  # added to every variance
     register: bool = setting()  # EM starts where the whole picture went
@@ -61,11 +61,11 @@ class Tracker(Labeler):
         for s, generator in enumerate(draws.generators):
             X, y = gold.replica(s)
             X = X.double()
-            asked = banks.plan(y, self.components + self.more, self.flow, d, C, budget)
+            asked = banks.plan(y, self.components + self.more, self.flow, self.share, d, C, budget)
             tried = {
                 k: left_out(X, y, k, asked.form, self.floor, C, generator) for k in asked.components
             }
-            plan = banks.plan(y, needed(tried, self.components), self.flow, d, C, budget)
+            plan = banks.plan(y, needed(tried, self.components), self.flow, self.share, d, C, budget)
             bank = banks.begin(X, y, plan, C, self.floor, generator)
             self.banks.append(bank)
             self.numbers.append(plan.numbers)
@@ -116,7 +116,7 @@ class Tracker(Labeler):
             start, velocity = registered(start, velocity, X, still, turn)
         score = log_density(start, X).sum(1)
         score = banks.FADE * before.score + (1 - banks.FADE) * score
-        priors = Priors(self.mean, self.share, self.memory, self.floor)
+        priors = Priors(self.mean, before.share, self.memory, self.floor)
         q = f if self.held[s] else None
         most = HELD_ROUNDS if self.held[s] else self.rounds
         mix, rounds = counted_fit(start, X, priors, most, q)
@@ -125,7 +125,8 @@ class Tracker(Labeler):
         bank = replace(banks.move(before, start, velocity, mix, clear), score=score)
         best = self.chosen(s, bank, X, C)
         mine = bank.mix.pick(best)
-        posterior = by_class(log_joint(mine, X), mine.owner, C)[0].softmax(1)  # [n, C]
+        joint = by_class(log_joint(mine, X), mine.owner, C)[0].mT  # [C, n]
+        posterior = joint.softmax(0).mT.contiguous()  # [n, C]
         scored(posterior, "the tracked mixture's probabilities")
         y = posterior.argmax(1)
         if not self.held[s] and p > self.back and returns(f.argmax(1), y, C):
@@ -145,11 +146,13 @@ class Tracker(Labeler):
 
     def chosen(self, s: int, bank: Bank, X: Tensor, C: int) -> int:
         """The member with the largest score; one that would relabel many rows must be ahead."""
-        last, best = self.last[s], int(bank.score.argmax())
+        score = bank.score - banks.HASTE * (bank.share < bank.share.max())
+        last, best = self.last[s], int(score.argmax())
         if last is not None and last != best:
-            y = by_class(log_joint(bank.mix, X), bank.mix.owner, C).argmax(2)  # [M, n]
+            joint = by_class(log_joint(bank.mix, X), bank.mix.owner, C).mT  # [M, C, n]
+            y = joint.max(1).indices  # argmax is slow where rows lie next to each other
             relabelled = (y != y[last]).sum(1)
-            best = int((bank.score - self.stay * relabelled).argmax())
+            best = int((score - self.stay * relabelled).argmax())
         self.last[s] = best
         return best
 

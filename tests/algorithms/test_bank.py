@@ -23,17 +23,18 @@ def bank_of(*members):
 
 def test_members_fit_the_budget_and_equal_ones_go():
     _, y, _ = gold()
-    made = plan(y, [1, 2, 4], True, 2, 3, budget=10_000)
+    made = plan(y, [1, 2, 4], True, [2.0], 2, 3, budget=10_000)
     assert (made.form, len(made.members)) == ("full", 6)
     assert [m.flow for m in made.members] == [False] * 3 + [True] * 3  # flows last
     assert made.numbers == sum(numbers([m.components] * 3, 2, "full", m.flow) for m in made.members)
     few = torch.arange(3).repeat_interleave(9)  # rows for one component a class only
-    assert plan(few, [1, 2, 4], True, 2, 3, 10_000).members == [Member(1, False), Member(1, True)]
+    made = plan(few, [1, 2, 4], True, [2.0], 2, 3, 10_000)
+    assert made.members == [Member(1, False, 2.0), Member(1, True, 2.0)]
     many = torch.arange(10).repeat_interleave(16)
-    made = plan(many, [1, 2, 4], True, 64, 10, 17_610)
-    assert (made.form, made.members) == ("tied", [Member(1, False)])
+    made = plan(many, [1, 2, 4], True, [2.0, 0.5], 64, 10, 17_610)
+    assert (made.form, made.members) == ("tied", [Member(1, False, 2.0)])  # no room for a second one
     assert made.numbers < 17_610
-    assert plan(many, [1], True, 500, 10, 61_310).form == "diagonal"
+    assert plan(many, [1], True, [2.0], 500, 10, 61_310).form == "diagonal"
 
 
 def test_numbers_by_hand():
@@ -44,7 +45,7 @@ def test_numbers_by_hand():
 
 
 def test_a_velocity_is_learnt_and_predicted():
-    bank = bank_of(Member(1, False))
+    bank = bank_of(Member(1, False, 2.0))
     first, step = bank.mix.mean.clone(), torch.tensor([0.5, -0.2]).double()
     clear = torch.ones(1, 3).double()
     for _ in range(60):
@@ -58,7 +59,7 @@ def test_a_velocity_is_learnt_and_predicted():
 
 
 def test_a_turn_is_predicted_from_two_steps():
-    bank = bank_of(Member(1, True))
+    bank = bank_of(Member(1, True, 2.0))
     a = np.radians(25)
     turn = torch.tensor([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]])
     for _ in range(4):
@@ -80,7 +81,7 @@ def test_clarity_by_hand():
 
 
 def test_what_is_not_clear_moves_with_the_others():
-    bank = bank_of(Member(1, False))
+    bank = bank_of(Member(1, False, 2.0))
     start, velocity = predict(bank)
     away = torch.tensor([[[1.0, 0], [1, 0], [4, 0]]]).double()
     mix = replace(start, mean=start.mean + away, weight=torch.full((1, 3), 1 / 3).double())

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from sdsl.algorithms.energy_test import distances, energy
+from sdsl.algorithms.energy_test import distances, energies, energy
 from sdsl.algorithms.energy_test import p_value as p_of_distances
 
 
@@ -50,6 +50,30 @@ def test_classes_that_change_places_show_class_by_class_only():
     assert min(whole) > 0.05  # of equal class sizes, so the whole is more alike than by chance
     assert 0.35 < np.mean(same) < 0.65
     assert max(swapped) < 1e-6
+
+
+def test_the_tail_of_many_permutations_where_a_few_rows_lie_far_out():
+    """Most of the energy is that of three rows far out, so it is skewed: a gamma would say less."""
+    g, one = torch.Generator().manual_seed(0), torch.zeros(40, dtype=torch.long)
+    A, B = draw(40), draw(40, 0, 1)
+    B[:6] += 40  # all six on one side: a chance of 2 * C(74, 40) / C(80, 40) = .013 or so
+    far = distances(A, B)
+    keys = torch.rand(20_000, 80, generator=g, dtype=torch.float64)
+    E, others = energies(far, one, one, keys)
+    exact = float((others >= E).double().mean())
+    first = p_of_distances(far, one, one, g)
+    second = p_of_distances(far, one, one, g, limit=1.0)
+    assert first < exact / 3
+    assert exact / 2 < second < 2 * exact
+
+
+def test_a_second_look_draws_nothing_from_the_generator():
+    one, after = torch.zeros(30, dtype=torch.long), []
+    for limit in (0.0, 1.0):
+        g = torch.Generator().manual_seed(0)
+        p_of_distances(distances(draw(30), draw(30, 0.3, 1)), one, one, g, limit)
+        after.append(float(torch.rand((), generator=g)))
+    assert after[0] == after[1]
 
 
 def test_nothing_to_compare_is_no_evidence():

@@ -130,6 +130,27 @@ def test_em_ends_where_nothing_moves_any_more(monkeypatch):
     assert torch.allclose(early.mean, late.mean, atol=0.05)
 
 
+def test_a_mixture_that_has_settled_waits_for_no_other():
+    """Side by side or alone: the same bits, whenever each of them settles."""
+    pair, X = made(), rows()
+    priors = Priors(1.0, torch.tensor([2.0, 0.5]).double(), 1.0, 1e-3)
+    both = fit(pair, X, priors, 30, None)
+    for m in range(2):
+        at = torch.tensor([m])
+        alone = fit(pair.pick(m), X, priors.of(at), 30, None)
+        for f in fields(Mixture):
+            assert torch.equal(getattr(alone, f.name), getattr(both.pick(m), f.name)), f.name
+
+
+def test_shares_of_each_mixture_last_as_long_as_its_own_prior_says():
+    mix, X = made(), rows()
+    share = torch.tensor([0.0, 1e6]).double()
+    found = fit(mix, X, Priors(1.0, share, 1.0, 1e-3), 1, None)
+    r = responsibilities(log_joint(mix, X), mix.owner, None)
+    assert torch.allclose(found.weight[0], r[0].mean(0), atol=1e-3)  # what the rows say
+    assert torch.allclose(found.weight[1], mix.weight[1], atol=1e-3)  # what they were
+
+
 def test_ridge_by_hand():
     P = torch.diag(torch.tensor([1.0, 3.0], dtype=torch.float64))
     expected = (9 * P + 1 * 2 * torch.eye(2)) / 10 + 0.5 * torch.eye(2)  # N = 9, d / 2 = 1
