@@ -64,9 +64,19 @@ class Plan:
 
 
 def plan(
-    y: Tensor, ks: list[int], flow: bool, shares: list[float], d: int, classes: int, budget: int
+    y: Tensor,
+    ks: list[int],
+    flow: bool,
+    shares: list[float],
+    d: int,
+    classes: int,
+    budget: int,
+    likely: int = 1,
 ) -> Plan:
-    """As many of the members asked for as fit into the budget."""
+    """As many of the members asked for as fit into the budget.
+
+    likely: the components a class that suit gold best; for these all shares are tried.
+    """
     parts = {k: parts_of(y, k, d, classes) for k in sorted(ks)}
     ks = [k for i, k in enumerate(parts) if parts[k] not in list(parts.values())[:i]]
     form = "full" if d <= WIDE else "diagonal"
@@ -74,8 +84,9 @@ def plan(
         form = "tied"
     flows = [False, True] if flow and form == "full" else [False]
     asked = [Member(k, moving, shares[0]) for k in ks for moving in flows]
-    # With many features scores differ by how means fit, not by shares.
-    asked += [Member(k, False, b) for b in shares[1:] for k in ks if form == "full"]
+    if form == "full":  # with many features scores differ by how means fit, not by shares
+        most = max([k for k in ks if k <= likely], default=ks[0])
+        asked += [Member(most, False, b) for b in shares[1:]]
     members: list[Member] = []
     held = 0
     for member in asked:

@@ -2,8 +2,8 @@
 
 E = sum_c n_c m_c / (n_c + m_c) (2 mean|a - b| - mean|a - a'| - mean|b - b'|) within each class c;
 p by a shifted gamma distribution (Pearson type III) with the mean, variance and skewness of E under
-permutations within classes: with z = (E - mean) / sd and k = 4 / skewness^2, p = Q(k, k + z sqrt k).
-A first look takes a few permutations and the skewness 2 sd / mean of a gamma that begins at 0. That
+permutations within classes: z = (E - mean) / sd, k = 4 / skewness^2, p = Q(k, k + z sqrt k). A
+first look takes a few permutations and the skewness 2 sd / mean of a gamma that begins at 0. That
 tail is too thin where a few rows lie far out, so near `limit` many permutations decide.
 """
 

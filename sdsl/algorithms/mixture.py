@@ -43,7 +43,7 @@ class Mixture:
         return self.some(torch.tensor([m]))
 
     def some(self, index: Tensor) -> "Mixture":
-        """The mixtures of the index [N], copied."""
+        """The mixtures of the index, copied."""
         return Mixture(*(getattr(self, f.name)[index] for f in fields(self)))
 
     def put(self, index: Tensor, new: "Mixture") -> None:
@@ -208,15 +208,7 @@ def m_step(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(means, covariances, weights, pooled) from r [M, K, n] and rows' terms [n, p] around c."""
     (M, K, d), n = mean0.shape, len(terms)
-    sums = np.zeros((M, K, terms.shape[1]))  # of r x x', r x and r
-    for h in range(M):
-        for k in range(K):
-            if weight0[h, k] > 0:
-                add = sums[h, k]
-                for i in range(n):
-                    share = r[h, k, i]
-                    for j in range(terms.shape[1]):
-                        add[j] += share * terms[i, j]
+    sums = np.dot(r.reshape(M * K, n), terms).reshape(M, K, -1)  # of r x x', r x and r
     mean, cov, weight = np.empty(mean0.shape), np.empty(cov0.shape), np.empty(weight0.shape)
     pooled, m, size = np.empty(pooled0.shape), np.empty(d), n * (1 + memory)
     for h in range(M):
@@ -263,15 +255,19 @@ def counted_fit(
 
     A mixture ends early where none of its components moves by more than SETTLED.
     """
-    mix, rows, taken = start.some(torch.arange(len(start.mean))), Around.mean_of(X), 0
-    going = torch.arange(len(mix.mean))
+    rows, taken = Around.mean_of(X), 0
+    going = torch.arange(len(start.mean))  # the mixtures that still move
+    mix = start.some(going)
+    at, now = start, start  # of those
     while taken < rounds and len(going):
         taken += 1
-        last, at = mix.some(going), start.some(going)
-        r = responsibilities(log_joint(last, X), last.owner, q)
-        now = update(at, r, rows, priors.of(going))
-        mix.put(going, now)
+        last, r = now, responsibilities(log_joint(now, X), now.owner, q)
+        now = update(at, r, rows, priors)
         P = now.pooled if now.form == "diagonal" else now.pooled.diagonal(dim1=1, dim2=2)
         way = ((now.mean - last.mean).square() / P[:, None]).sum(2)  # [N, K]
-        going = going[(now.weight * way).amax(1) >= SETTLED**2]
+        on = (now.weight * way).amax(1) >= SETTLED**2
+        if not on.all():
+            mix.put(going, now)
+            going, at, now, priors = going[on], at.some(on), now.some(on), priors.of(on)
+    mix.put(going, now)
     return mix, taken

@@ -84,11 +84,12 @@ def around(count: int) -> Tensor:
     return torch.where(angles > math.pi, angles - 2 * math.pi, angles)
 
 
-def growth(mix: Mixture, white: Mixture, Z: Tensor) -> Tensor:
-    """How much further apart the components of rows Z [M, n, d], whitened, must lie: [M]."""
+def growth(mix: Mixture, white: Mixture, X: Tensor, W: Tensor) -> Tensor:
+    """How much further apart the components of rows X [n, d], whitened by W, must lie: [M]."""
     within = (mix.weight * white.cov.diagonal(dim1=2, dim2=3).sum(2)).sum(1)
     apart = (mix.weight * (white.mean - centre(white)).square().sum(2)).sum(1)
-    total = (Z - Z.mean(1, keepdim=True)).square().sum(2).mean(1)
+    x = X - X.mean(0)
+    total = ((W @ (x.T @ x / len(x))) * W).sum((1, 2))  # the trace of W S W'
     return ((total - within).clamp(min=1e-9) / apart.clamp(min=1e-9)).sqrt().clamp(0.5, 2)
 
 
@@ -177,7 +178,7 @@ def registered(
     leap = LEAP * (a0 / math.pi) ** 2
     if full:
         white, W, L = whitened(mix)
-        grow = growth(mix, white, X @ W.mT)
+        grow = growth(mix, white, X, W)
     moves = shifts(mix, grow if full else None, leap)
     stays, value = likely(mix, rows) - leap, moves.value(mix, rows, to)
     if full and X.shape[1] <= FEW:

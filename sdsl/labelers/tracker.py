@@ -65,7 +65,9 @@ class Tracker(Labeler):
             tried = {
                 k: left_out(X, y, k, asked.form, self.floor, C, generator) for k in asked.components
             }
-            plan = banks.plan(y, needed(tried, self.components), self.flow, self.share, d, C, budget)
+            ks = needed(tried, self.components)
+            likely = max(ks, key=lambda k: tried[k].score)
+            plan = banks.plan(y, ks, self.flow, self.share, d, C, budget, likely)
             bank = banks.begin(X, y, plan, C, self.floor, generator)
             self.banks.append(bank)
             self.numbers.append(plan.numbers)

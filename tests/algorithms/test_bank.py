@@ -32,9 +32,19 @@ def test_members_fit_the_budget_and_equal_ones_go():
     assert made.members == [Member(1, False, 2.0), Member(1, True, 2.0)]
     many = torch.arange(10).repeat_interleave(16)
     made = plan(many, [1, 2, 4], True, [2.0, 0.5], 64, 10, 17_610)
-    assert (made.form, made.members) == ("tied", [Member(1, False, 2.0)])  # no room for a second one
+    assert (made.form, made.members) == ("tied", [Member(1, False, 2.0)])
     assert made.numbers < 17_610
     assert plan(many, [1], True, [2.0], 500, 10, 61_310).form == "diagonal"
+
+
+def test_other_shares_are_tried_with_the_components_that_suit_gold():
+    _, y, _ = gold()
+    made = plan(y, [1, 2, 4], True, [2.0, 0.5], 2, 3, 10_000, likely=2)
+    assert [m for m in made.members if m.share == 0.5] == [Member(2, False, 0.5)]
+    assert len(made.members) == 7
+    assert [m.flow for m in made.members] == [False] * 4 + [True] * 3
+    made = plan(y, [1, 4], False, [2.0, 0.5], 2, 3, 10_000, likely=2)
+    assert [m for m in made.members if m.share == 0.5] == [Member(1, False, 0.5)]
 
 
 def test_numbers_by_hand():

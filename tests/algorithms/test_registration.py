@@ -49,7 +49,7 @@ def test_a_shift_is_found_and_becomes_velocity():
 def test_a_growth_is_found():
     mix, there = square(4), square(6)
     white, W, _ = whitened(mix)
-    assert float(growth(mix, white, rows_of(there) @ W.mT)) == pytest.approx(1.5, abs=0.03)
+    assert float(growth(mix, white, rows_of(there), W)) == pytest.approx(1.5, abs=0.03)
     assert far(moved(mix, rows_of(there))[0], there) < 0.3
 
 

@@ -5,7 +5,7 @@ import pytest
 import support
 import torch
 
-from sdsl.algorithms.bank import Bank
+from sdsl.algorithms.bank import HASTE, Bank
 from sdsl.algorithms.gold_rule import evenly, returns
 from sdsl.algorithms.mixture import Mixture
 from sdsl.core.metrics import lasting_swap, summarise
@@ -124,34 +124,37 @@ def test_tested_rows_are_spread_over_the_segment():
     assert evenly(1001)[[0, -1]].tolist() == [0, 1000]
 
 
-@pytest.mark.parametrize(("ahead", "found"), [(0.5, 0), (2.0, 1)])
-def test_a_member_that_relabels_rows_must_be_ahead_for_each_of_them(ahead, found):
-    place = torch.tensor([[-5.0, 0], [5, 0]]).double()
-    mean = torch.stack(
-        [place, place.flip(0)]
-    )  # the second member calls every row by the other name
+PLACE = torch.tensor([[-5.0, 0], [5, 0]]).double()
+ROWS = PLACE.repeat(5, 1)  # ten
+
+
+def chosen(means, ahead, share=(2.0, 2.0), last=0):
+    """(the member of two that decides, the labeler), the second `ahead` of the first."""
+    mean = torch.stack(means)
     cov, weight = torch.eye(2).double().expand(2, 2, 2, 2), torch.full((2, 2), 0.5).double()
     mix = Mixture(mean, cov, weight, cov[:, 0], torch.arange(2).expand(2, 2))
-    none = torch.zeros(0, 2, 2).double()
-    X = place.repeat(5, 1)  # ten rows
+    none, score = torch.zeros(0, 2, 2).double(), torch.tensor([0.0, ahead]).double()
+    bank = Bank(mix, torch.zeros_like(mean), none, none, score, torch.tensor(share))
     labeler = Tracker.__new__(Tracker)
-    labeler.last, labeler.stay = [0], 0.1
-    bank = Bank(mix, torch.zeros_like(mean), none, none, torch.tensor([0.0, ahead]).double())
-    assert labeler.chosen(0, bank, X, 2) == found
-    assert labeler.last == [found]
-    labeler.last = [None]  # nothing was said before, so the score alone decides
-    assert labeler.chosen(0, bank, X, 2) == 1
+    labeler.last, labeler.stay = [last], 0.1
+    return labeler.chosen(0, bank, ROWS, 2), labeler
+
+
+@pytest.mark.parametrize(("ahead", "found"), [(0.5, 0), (2.0, 1)])
+def test_a_member_that_relabels_rows_must_be_ahead_for_each_of_them(ahead, found):
+    names = [PLACE, PLACE.flip(0)]  # the second calls every row by the other name
+    best, labeler = chosen(names, ahead)
+    assert (best, labeler.last) == (found, [found])
+    assert chosen(names, ahead, last=None)[0] == 1  # nothing was said before: the score decides
 
 
 def test_a_member_that_says_the_same_takes_over_at_once():
-    mean = torch.tensor([[[-5.0, 0], [5, 0]], [[-5.1, 0], [5.1, 0]]]).double()
-    cov, weight = torch.eye(2).double().expand(2, 2, 2, 2), torch.full((2, 2), 0.5).double()
-    mix = Mixture(mean, cov, weight, cov[:, 0], torch.arange(2).expand(2, 2))
-    none = torch.zeros(0, 2, 2).double()
-    labeler = Tracker.__new__(Tracker)
-    labeler.last, labeler.stay = [0], 0.1
-    bank = Bank(mix, torch.zeros_like(mean), none, none, torch.tensor([0.0, 1e-6]).double())
-    assert labeler.chosen(0, bank, mean[0].repeat(5, 1), 2) == 1
+    assert chosen([PLACE, 1.02 * PLACE], 1e-6)[0] == 1
+
+
+@pytest.mark.parametrize(("ahead", "found"), [(HASTE - 0.1, 0), (HASTE + 0.1, 1)])
+def test_a_member_that_forgets_shares_sooner_must_be_ahead_by_a_few_nats(ahead, found):
+    assert chosen([PLACE, PLACE], ahead, share=(2.0, 0.5))[0] == found
 
 
 def test_the_trackers_labels_feed_the_replay_of_ours():
