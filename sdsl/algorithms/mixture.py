@@ -40,16 +40,7 @@ class Mixture:
 
     def pick(self, m: int) -> "Mixture":
         """Mixture m alone, copied."""
-        return self.some(torch.tensor([m]))
-
-    def some(self, index: Tensor) -> "Mixture":
-        """The mixtures of the index, copied."""
-        return Mixture(*(getattr(self, f.name)[index] for f in fields(self)))
-
-    def put(self, index: Tensor, new: "Mixture") -> None:
-        """Writes the N mixtures `new` to the places of the index [N]."""
-        for f in fields(self):
-            getattr(self, f.name)[index] = getattr(new, f.name)
+        return Mixture(*(getattr(self, f.name)[m : m + 1].clone() for f in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -60,11 +51,6 @@ class Priors:
     share: float | Tensor  # b: segments that the last shares stand for; [M]: each mixture's own
     memory: float  # segments that the last covariances stand for
     floor: float  # added to every variance
-
-    def of(self, index: Tensor) -> "Priors":
-        """Those of some mixtures."""
-        share = self.share
-        return replace(self, share=share[index] if isinstance(share, Tensor) else share)
 
 
 def log_joint(mix: Mixture, X: Tensor) -> Tensor:
@@ -251,23 +237,17 @@ def fit(start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None
 def counted_fit(
     start: Mixture, X: Tensor, priors: Priors, rounds: int, q: Tensor | None
 ) -> tuple[Mixture, int]:
-    """(what `fit` gives, the rounds that it took, at most `rounds`).
+    """(what `fit` gives, the rounds that it took): at most `rounds`, the same for all M mixtures.
 
-    A mixture ends early where none of its components moves by more than SETTLED.
+    It ends early where no component moves by more than SETTLED.
     """
-    rows, taken = Around.mean_of(X), 0
-    going = torch.arange(len(start.mean))  # the mixtures that still move
-    mix = start.some(going)
-    at, now = start, start  # of those
-    while taken < rounds and len(going):
+    mix, rows, taken = start, Around.mean_of(X), 0
+    while taken < rounds:
         taken += 1
-        last, r = now, responsibilities(log_joint(now, X), now.owner, q)
-        now = update(at, r, rows, priors)
-        P = now.pooled if now.form == "diagonal" else now.pooled.diagonal(dim1=1, dim2=2)
-        way = ((now.mean - last.mean).square() / P[:, None]).sum(2)  # [N, K]
-        on = (now.weight * way).amax(1) >= SETTLED**2
-        if not on.all():
-            mix.put(going, now)
-            going, at, now, priors = going[on], at.some(on), now.some(on), priors.of(on)
-    mix.put(going, now)
+        r = responsibilities(log_joint(mix, X), mix.owner, q)
+        last, mix = mix, update(start, r, rows, priors)
+        P = mix.pooled if mix.form == "diagonal" else mix.pooled.diagonal(dim1=1, dim2=2)
+        way = ((mix.mean - last.mean).square() / P[:, None]).sum(2)  # [M, K]
+        if float((mix.weight * way).max()) < SETTLED**2:
+            break
     return mix, taken

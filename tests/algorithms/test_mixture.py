@@ -130,18 +130,6 @@ def test_em_ends_where_nothing_moves_any_more(monkeypatch):
     assert torch.allclose(early.mean, late.mean, atol=0.05)
 
 
-def test_a_mixture_that_has_settled_waits_for_no_other():
-    """Side by side or alone: the same mixture, whenever each of them settles."""
-    pair, X = made(), rows()
-    priors = Priors(1.0, torch.tensor([2.0, 0.5]).double(), 1.0, 1e-3)
-    both = fit(pair, X, priors, 30, None)
-    for m in range(2):
-        at = torch.tensor([m])
-        alone = fit(pair.pick(m), X, priors.of(at), 30, None)
-        for f in fields(Mixture):
-            assert torch.allclose(getattr(alone, f.name), getattr(both.pick(m), f.name)), f.name
-
-
 def test_shares_of_each_mixture_last_as_long_as_its_own_prior_says():
     mix, X = made(), rows()
     share = torch.tensor([0.0, 1e6]).double()
