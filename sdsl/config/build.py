@@ -38,7 +38,7 @@ def _build(cls: type[T], params: Mapping[str, Any], where: str) -> T:
             raise UserError(f"{where} has no parameter '{key}'. {suggest(str(key), known)}")
         check_value(cls, key, value, f"{where}.{key}")
     try:
-        merged = OmegaConf.merge(_blank(cls), dict(params))
+        merged = OmegaConf.merge(_blank(cls), dict(params))  # type: ignore[arg-type]
         made: T = OmegaConf.to_object(merged)  # type: ignore[assignment]
     except MissingMandatoryValue as error:
         raise UserError(f"{where}: {_missing(error)} has no value; set it in the YAML.") from None
