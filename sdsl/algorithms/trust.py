@@ -35,7 +35,7 @@ class Trust:
         """[S]; all of it while no lookback could say otherwise."""
         if not (self.overlap or self.agreement) or not step.lookback.X.shape[1]:
             return torch.ones(len(step.X))
-        near = step.once("overlap", lambda: overlap(step.gold, step.X))
+        near = step.once("overlap", lambda: overlap(step.gold, step.X, _to_others(step)))
         same = step.once("agreement", lambda: relative_agreement(step.gold, step.lookback, classes))
         trust = near**self.overlap * same**self.agreement
         # After a segment of a row or two there is nobody to vote: gold alone knows the classes.
@@ -46,7 +46,8 @@ class Trust:
         if not (self.overlap or self.agreement) or not kept.X.shape[1]:
             return torch.ones(len(step.X))
         same = relative_agreement(kept, labelled, classes)
-        trust = overlap(kept, step.X) ** self.overlap * same**self.agreement
+        near = overlap(kept, step.X, _to_others(step))
+        trust = near**self.overlap * same**self.agreement
         return torch.where(torch.minimum(kept.count, labelled.count) < NEIGHBOURS, 1.0, trust)
 
 
@@ -61,15 +62,29 @@ def relative_agreement(gold: Rows, kept: Rows, classes: int) -> Tensor:
     return ratio.clamp(0, 1)
 
 
-def overlap(gold: Rows, X: Tensor) -> Tensor:
-    """Observed over expected share of neighbours in gold, at most 1: [S]."""
+def overlap(gold: Rows, X: Tensor, to_others: Tensor | None = None) -> Tensor:
+    """Observed over expected share of neighbours in gold, at most 1: [S].
+
+    to_others: what `nearest_other` gives for X, where it is known already.
+    """
     n, asked = X.shape[1], X[:, :QUERIES]
+    to_others = nearest_other(X) if to_others is None else to_others
     to_gold = distance(asked, gold.X).masked_fill_(~gold.mask[:, None], torch.inf).amin(2)
-    to_others = distance(asked, X)
-    to_others.diagonal(dim1=1, dim2=2).fill_(torch.inf)  # a row is no neighbour of its own
-    share = (to_gold < to_others.amin(2)).double().mean(1)
+    share = (to_gold < to_others).double().mean(1)
     expected = gold.count / (gold.count + n - 1)
     return (share / expected.clamp(min=1e-9)).clamp(max=1).float()
+
+
+def nearest_other(X: Tensor) -> Tensor:
+    """How far each row that is asked has its nearest neighbour in X: [S, at most QUERIES]."""
+    far = distance(X[:, :QUERIES], X)
+    far.diagonal(dim1=1, dim2=2).fill_(torch.inf)  # a row is no neighbour of its own
+    return far.amin(2)
+
+
+def _to_others(step: Step) -> Tensor:
+    """Once a step: gold and the lookback are held against the same rows."""
+    return step.once("to_others", lambda: nearest_other(step.X))
 
 
 def agreement(gold: Rows, teacher: Rows, classes: int, barred: Tensor | None = None) -> Tensor:

@@ -2,11 +2,12 @@
 
 import copy
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from sdsl.config.strict import check_value
@@ -37,7 +38,7 @@ def _build(cls: type[T], params: Mapping[str, Any], where: str) -> T:
             raise UserError(f"{where} has no parameter '{key}'. {suggest(str(key), known)}")
         check_value(cls, key, value, f"{where}.{key}")
     try:
-        merged = OmegaConf.merge(OmegaConf.structured(cls), dict(params))
+        merged = OmegaConf.merge(_blank(cls), dict(params))  # type: ignore[arg-type]
         made: T = OmegaConf.to_object(merged)  # type: ignore[assignment]
     except MissingMandatoryValue as error:
         raise UserError(f"{where}: {_missing(error)} has no value; set it in the YAML.") from None
@@ -46,6 +47,12 @@ def _build(cls: type[T], params: Mapping[str, Any], where: str) -> T:
         raise UserError(f"{where}.{key}: {str(error).splitlines()[0]}") from None
     _check(made, where)
     return made
+
+
+@functools.cache
+def _blank(cls: type) -> DictConfig:
+    """The dataclass as a config without values; once, as `merge` copies it before it writes."""
+    return OmegaConf.structured(cls)
 
 
 def _missing(error: MissingMandatoryValue) -> str:

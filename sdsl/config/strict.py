@@ -4,6 +4,7 @@ OmegaConf converts such values without a word, so they are checked before it see
 """
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -31,7 +32,13 @@ def check_value(cls: type, name: str, value: Any, where: str) -> None:
     if isinstance(value, str) and value == "???":  # how OmegaConf writes "to be set"
         asks = field.metadata.get("asks")
         raise UserError(f"{where} has no value: set {where}" + (f" to {asks}." if asks else "."))
-    _check(typing.get_type_hints(cls)[name], value, where)
+    _check(_hints(cls)[name], value, where)
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a dataclass; once, as they are looked up in its module by name."""
+    return typing.get_type_hints(cls)
 
 
 def _check(hint: Any, value: Any, where: str) -> None:
