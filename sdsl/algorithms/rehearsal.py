@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import torch
+
 from sdsl.algorithms.gold_folds import best_parts
 from sdsl.algorithms.memory import size
 from sdsl.algorithms.past import Past, clusters_of, sample
@@ -46,10 +48,16 @@ class Rehearsal:
             new.append(clusters_of(present, X.double(), y, self.whitening[s](X), t))
         self.past = self.past.learn(new)
 
-    def samples(self, n: int, draws: Draws) -> Rows:
-        """n scaled rows of all times per replica."""
+    def samples(self, n: int, like: Rows, draws: Draws) -> Rows:
+        """n scaled rows of all times per replica, none further out than gold and the rows `like`.
+
+        A rare word, drawn as a Gaussian, would be.
+        """
         parts = []
+        assert self.gold is not None
         for s, generator in enumerate(draws.generators):
             Z, y = sample(self.past.clusters(s), n, generator)
-            parts.append((self.whitening[s].undo(Z).float(), y))
+            seen = torch.cat([self.gold.replica(s)[0], like.replica(s)[0]])
+            most = float(seen.abs().max())
+            parts.append((self.whitening[s].undo(Z).float().clamp(-most, most), y))
         return Rows.ragged(parts)

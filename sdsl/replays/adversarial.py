@@ -91,15 +91,22 @@ def domain_logit(f: Tensor, head: Theta) -> Tensor:
 
 
 @compiled
-def domain_slope(logits: Array) -> Number:
-    """BCE of a batch [2b, 1], D its first half, X_t the second; its slope in the logits' place."""
+def domain_loss(logits: Array) -> Number:
+    """BCE of a batch [2b, 1], D its first half, X_t the second."""
     n, loss = len(logits), np.float32(0)
     for i in range(n):
-        sign = np.float32(-1 if i < n // 2 else 1)  # X_t is to have a high logit
-        u = sign * logits[i, 0]
+        u = np.float32(-1 if i < n // 2 else 1) * logits[i, 0]  # X_t is to have a high logit
         loss += (np.log1p(np.exp(-abs(u))) + max(-u, np.float32(0))) / n
-        logits[i, 0] = -sign / (1 + np.exp(u)) / n
     return loss
+
+
+@compiled
+def domain_slope(logits: Array) -> None:
+    """Its slope in the logits' place."""
+    n = len(logits)
+    for i in range(n):
+        sign = np.float32(-1 if i < n // 2 else 1)
+        logits[i, 0] = -sign / (1 + np.exp(sign * logits[i, 0])) / n
 
 
 @compiled
@@ -124,11 +131,13 @@ def descend(
     for k in range(len(index)):
         gather(X, y, index[k], buffers.h[0], label)
         trace(theta, buffers.h, logits)
-        loss = cross_entropy(logits, label, w)
+        final = k == len(index) - 1  # whose losses are reported
+        loss = cross_entropy(logits, label, w) if final else loss
         cross_entropy_slope(logits, label, w)
         copy(buffers.h[last], of_head.h[0])
         trace(head, of_head.h, of_head.slopes[1])
-        domain = domain_slope(of_head.slopes[1])
+        domain = domain_loss(of_head.slopes[1]) if final else domain
+        domain_slope(of_head.slopes[1])
         backward(head, of_head.h, of_head.slopes, of_head.grads, NO_PULL)
         # What helps the domain head hurts the features.
         np.dot(of_head.slopes[0], head[0][:-1].T, pull)

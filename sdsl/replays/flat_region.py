@@ -77,7 +77,7 @@ class FlatRegion(Replay):
         sets = [step.gold, step.lookback, pseudo.rows]
         weights: list[float | Tensor] = [self.gold * kept, self.lookback * back, self.segment]
         if self.memory:
-            sets.append(self.rehearsal.samples(SAMPLES, step.draws))
+            sets.append(self.rehearsal.samples(SAMPLES, pseudo.rows, step.draws))
             weights.append(self.memory)
         batches = Batches(sets, weights, self.steps, self.batch, step.draws)
         loss, rise = self.search(learner.theta, M, batches)

@@ -88,7 +88,7 @@ class MixtureRule(Replay):
         generators = step.draws.generators
         states = [g.get_state() for g in generators]
         before = [p.detach().clone() for p in (*learner.theta, *learner.teacher)]
-        sets = [rows, self.rehearsal.samples(self.samples, step.draws)]
+        sets = [rows, self.rehearsal.samples(self.samples, rows, step.draws)]
         learner.fit(self.fit, sets, step.draws, weights=[1.0, self.memory])
         for s in (s for s, trained in enumerate(who) if not trained):
             generators[s].set_state(states[s])  # alone, this replica would not have come here

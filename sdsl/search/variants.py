@@ -76,6 +76,13 @@ TRACKER = {
     "hold is never taken up again": "labeler.back=1",
     "no hold": "labeler.alarm=1 labeler.back=1",
 }
+OURS_TRACKER = {
+    SHIPPED: "",
+    "the paper's replay alone": "replay=flat_region lookback.size=100",
+    "letting go, no memory": "replay.memory=0 lookback.size=100",
+    "memory, not letting go": "replay.held={overlap:0,agreement:0}",
+    "memory at 0.3": "replay.memory=0.3",
+}
 BASELINES = {
     "cotta": baselines.COTTA,
     "sar": baselines.SAR,
@@ -95,6 +102,7 @@ def started(name: str, variants: dict[str, str]) -> dict[str, str]:
 FAMILIES = {
     "ours": Family("ours", (10, 11), streams.OURS, OURS, {}),
     "tracker": Family("tracker", (10, 11), streams.TRACKER, TRACKER, streams.HELD_OUT),
+    "ours_tracker": Family("ours_tracker", (10, 11), streams.TRACKER, OURS_TRACKER, {}),
 } | {
     name: Family(name, (10, 11), streams.OURS, started(name, variants), {})
     for name, variants in BASELINES.items()
