@@ -54,9 +54,9 @@ def test_an_unknown_stream_is_named(capsys):
     assert "unknown: nowhere" in capsys.readouterr().err
 
 
-def test_only_true_labels_let_go_of_the_past():
-    """With labels that may be wrong, or where memory counts, what is kept is held."""
-    for method, lets_go in (("oracle_labels", True), ("ours", False), ("ours_tracker", False)):
+def test_who_lets_go_of_the_past():
+    """With labels that may be wrong what is kept is held, unless a memory brings the past back."""
+    for method, lets_go in (("oracle_labels", True), ("ours", False), ("ours_tracker", True)):
         replay = composed(f"method={method}")["replay"]
         assert any(replay["held"].values()) == lets_go
-    assert composed(*bounds.NEAREST.split())["replay"]["name"] == "nearest"
+    assert replay["memory"] > 0
