@@ -15,7 +15,7 @@ import sdsl
 from sdsl.config.compose import composed
 from sdsl.report.runs.names import DATASETS, READ_LABELS
 from sdsl.search import imbalance
-from sdsl.search.table import compared, markdown
+from sdsl.search.table import compared, markdown, summary
 from sdsl.search.variants import FAMILIES
 
 PAPER = support.ROOT / "outputs" / "paper"
@@ -175,6 +175,17 @@ def test_the_trackers_ablation_and_the_streams_set_apart():
     assert means in " ".join(text.split())
     below = [f"{row.stream} ({shown(row.acc_t)})" for row in held[held.acc_t < 0.8].itertuples()]
     assert f"Below .8: {', '.join(below)}." in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "method, file", [("tracker", "shares.csv"), ("ours_tracker", "rehearsed.csv")]
+)
+def test_the_shipped_values_of_shares_and_of_memory_lose_to_no_variant(method, file):
+    assert (
+        summary(PAPER / file, FAMILIES[method]).strip() in named("outputs/paper/SETTINGS.md").text
+    )
+    table = compared(pd.read_csv(PAPER / file), FAMILIES[method])
+    assert len(table) >= 3 and (table.gain.dropna() <= 2 * table.se.dropna()).all()
 
 
 def test_more_components_where_gold_shows_the_need():

@@ -1,8 +1,9 @@
-"""Classes of unequal size: python -m sdsl.search.imbalance [--markdown FILE]
+"""Classes of unequal size: python -m sdsl.search.imbalance [--only METHOD ...] [--markdown FILE]
 
 Runs methods on a family of development streams, without drift, with a little and with more, and
 writes accuracy and balanced accuracy of every one to outputs/imbalance.csv: does adapting lose
-where there is nothing to adapt to? --markdown prints the table of such a file.
+where there is nothing to adapt to? --only measures some methods again and keeps the rows of the
+others; --markdown prints the table of such a file.
 """
 
 import argparse
@@ -107,6 +108,7 @@ def _short(value: float) -> str:
 
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m sdsl.search.imbalance", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=METHODS, help="measure these again")
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="print a saved table")
     args = parser.parse_args(words)
     if args.markdown:
@@ -114,9 +116,12 @@ def main(words: Sequence[str] | None = None) -> None:
         return
     file = Path("outputs", "imbalance.csv")
     file.parent.mkdir(exist_ok=True)
-    rows = []
+    asked, rows = args.only or list(METHODS), []
+    if args.only and file.exists():
+        saved = pd.read_csv(file)
+        rows = saved[~saved.method.isin(asked)].to_dict("records")
     for stream in family():
-        for method in METHODS:
+        for method in asked:
             rows.append(score(method, stream))
             print(*rows[-1].values())
             pd.DataFrame(rows).to_csv(file, index=False, float_format="%.4f", lineterminator="\n")

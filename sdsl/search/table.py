@@ -31,10 +31,26 @@ def markdown(file: Path, family: Family) -> str:
         if variant == SHIPPED:
             cells += ["", ""]
         else:
-            sign = "−" if row["gain"] < 0 else "+"
-            cells += [sign + short(abs(row["gain"]), 3), short(row["se"], 3)]
+            cells += [signed(row["gain"]), short(row["se"], 3)]
         lines.append(f"| {variant} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def summary(file: Path, family: Family) -> str:
+    """The same without its streams: means of Acc_t and Acc_T, the gain in Acc_t and its s.e."""
+    rows = pd.read_csv(file)
+    table, final = compared(rows, family), rows.groupby("variant").acc_T.mean()
+    lines = ["| variant | Acc_t | gain | s.e. | Acc_T |", "|---" * 5 + "|"]
+    for variant, row in table.iterrows():
+        found = ["", ""] if variant == SHIPPED else [signed(row["gain"]), short(row["se"], 3)]
+        cells = [short(row["mean"], 3), *found, short(final[variant], 3)]
+        lines.append(f"| {variant} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def signed(value: float) -> str:
+    """−.010, +.003"""
+    return ("−" if value < 0 else "+") + short(abs(value), 3)
 
 
 def short(value: float, digits: int) -> str:

@@ -49,9 +49,7 @@ def test_adapting_is_not_worse_than_doing_nothing(method):
     gain = scores[method] - scores["st"]
     still = gain.index.get_level_values("drift") == imbalance.STILL
     assert gain[still].min() > -0.01
-    behind = list(gain[~still & (gain <= 0)].index)
-    turned = ("5 / 15 / 80 to 80 / 15 / 5", imbalance.DRIFT)  # SETTINGS.md says why
-    assert behind == ([] if method == "ours" else [turned])
+    assert gain[~still].min() > 0
 
 
 def test_ours_does_not_cut_a_large_class_in_two(monkeypatch):

@@ -60,3 +60,4 @@ def test_who_lets_go_of_the_past():
         replay = composed(f"method={method}")["replay"]
         assert any(replay["held"].values()) == lets_go
     assert replay["memory"] > 0
+    assert composed(*bounds.NEAREST.split())["replay"]["name"] == "nearest"
