@@ -1,5 +1,7 @@
 """The family of streams with unequal classes, and its table."""
 
+from pathlib import Path
+
 import pytest
 import support
 
@@ -40,6 +42,21 @@ def test_the_committed_table_is_of_this_family(capsys):
     assert not wide.isna().any().any() and len(wide) >= 5
     imbalance.main(["--markdown", str(COMMITTED)])
     assert capsys.readouterr().out.count("\n") == len(wide) + 2
+
+
+def test_some_methods_are_measured_again_and_the_others_kept(empty_folder, monkeypatch, capsys):
+    (empty_folder / "outputs").mkdir()
+    (empty_folder / "outputs" / "imbalance.csv").write_bytes(COMMITTED.read_bytes())
+    flat = {"acc_online": 0.25, "balanced_acc_online": 0.125}
+
+    def score(method, stream):
+        return {"shares": stream.shares, "drift": stream.drift, "method": method, **flat}
+
+    monkeypatch.setattr(imbalance, "score", score)
+    imbalance.main(["--only", "tracker"])
+    before, after = imbalance.table(COMMITTED), imbalance.table(Path("outputs/imbalance.csv"))
+    assert (after["acc_online"]["tracker"] == 0.25).all()
+    assert after.drop(columns="tracker", level=1).equals(before.drop(columns="tracker", level=1))
 
 
 @pytest.mark.parametrize("method", ["ours", "tracker", "ours_tracker"])

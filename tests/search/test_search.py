@@ -83,7 +83,7 @@ def test_an_unknown_variant_is_refused_with_the_known_ones(capsys):
 def test_an_unknown_method_is_refused(capsys):
     with pytest.raises(SystemExit):
         main(["method=st"])
-    assert "methods: ours, tracker, cotta" in capsys.readouterr().err
+    assert "methods: ours, tracker, ours_tracker, cotta" in capsys.readouterr().err
 
 
 def test_it_says_how_far_it_is(empty_folder, monkeypatch, capsys):
