@@ -130,7 +130,8 @@ def test_what_the_readme_says_of_the_table(cells):
     assert blind.mean(axis=1).idxmax() != "ours"
     swaps = frame.groupby("method").swaps.sum()
     if "tracker" in blind.index:
-        assert blind.mean(axis=1).idxmax() == blind.min(axis=1).idxmax() == "tracker"
+        assert blind.mean(axis=1).idxmax() == "tracker"
+        assert blind.min(axis=1)["tracker"] > blind.min(axis=1).max() - 0.002
         assert swaps["tracker"] < swaps["ours"]
     by_cell = frame.set_index(["method", "dataset"])["swaps"]
     assert by_cell["ours", "mg_2c_2d"] > by_cell["scargc", "mg_2c_2d"]
