@@ -6,32 +6,32 @@ Rows are standardised by a scaler that is fitted on D and X_1 and then, by `stre
 frozen    left as it is;
 running   refitted on X_t and the lookback at each step, the network staying the same function of
           raw rows: classes that travel far from gold stay near 0, where a network can learn;
-per_step  refitted without that, as RECORD does: what the network had learnt shifts under it.
+per_step  refitted without that, as RECORD does: the rows shift under what the network has learnt.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from sdsl.core.clock import Clock
-from sdsl.core.contract import Method, Pseudo, Step
-from sdsl.core.finite import NotFinite, all_finite, broken
+from sdsl.core.contract import Log, Method, Pseudo, Step
+from sdsl.core.draws import Draws
+from sdsl.core.finite import NotFinite, all_finite, not_finite
 from sdsl.core.learner import Learner
-from sdsl.core.replica import Draws, Rows
+from sdsl.core.rows import Rows
 from sdsl.core.scaler import Scaler
 
 
 class Adaptation:
-    """S replicas of a method; rows come in raw and are scaled here."""
+    """A method and its learner; rows come in raw and are scaled here."""
 
-    def __init__(
-        self, method: Method, learner: Learner, gold: Rows, scaler: str, seeds: Sequence[int]
-    ):
+    def __init__(self, method: Method, learner: Learner, gold: Rows, scaler: str, seed: int):
         self.method, self.learner, self.raw_gold, self.scaling = method, learner, gold, scaler
-        self.draws = Draws(seeds, "batches")
-        self.clock = Clock()
+        self.draws = Draws(seed, "batches")
+        self.seconds: dict[str, float] = defaultdict(float)  # by part: train, label, eval
         self.t = 0
 
     def begin(self, X: Tensor, foreseen: Iterable[tuple[Tensor, Tensor]] = ()) -> None:
@@ -40,45 +40,51 @@ class Adaptation:
         foreseen: raw (X_t, true labels) of every segment to come, for privileged components.
         """
         method, gold = self.method, self.raw_gold
-        none = self.scaling == "none"
-        self.scaler = Scaler.identity(gold.X) if none else first_scaler(gold, X)
+        d = gold.X.shape[1]
+        self.scaler = Scaler.identity(d) if self.scaling == "none" else Scaler.fit(gold.X, X)
         self.first = self.scaler
-        self.given = 0.0
+        self.largest = 0.0
         with self.clock("train"), self.watched("pretraining"):
             self.gold = self.scaler.rows(gold)
-            self.given = largest(self.gold.X)
+            self.largest = _largest(self.gold.X)
             self.learner.fit(method.pretrain, [self.gold], self.draws)
             if method.labeler.privileged:
                 method.labeler.foresee((self.scaler(X), y) for X, y in foreseen)
             method.labeler.start(self.gold, self.learner, self.draws)
             method.replay.start(self.gold, self.learner, self.draws)
-        self.lookback = Rows.empty_like(gold.X)
+        self.lookback = Rows.empty(d)
 
-    def step(self, X: Tensor, truth: Tensor | None = None) -> tuple[Pseudo, dict[str, Tensor]]:
-        """Label the raw segment X [S, n, d] and learn from it; (labels, what the parts report)."""
+    def step(self, X: Tensor, truth: Tensor | None = None) -> tuple[Pseudo, Log]:
+        """Label the raw segment X [n, d] and learn from it; (labels, the log of both parts)."""
         self.t += 1
         if self.scaling in ("running", "per_step"):
             self._rescale(X)
         labeler, replay = self.method.labeler, self.method.replay
         step = Step(
-            self.t,
-            self.gold,
-            self.lookback,
-            self.scaler(X),
-            self.learner.copy(),
-            self.draws,
-            truth if labeler.privileged else None,
-            self.scaler,
-            self.first,
+            t=self.t,
+            gold=self.gold,
+            lookback=self.lookback,
+            X=self.scaler(X),
+            theta=self.learner.copy(),
+            draws=self.draws,
+            scaler=self.scaler,
+            first=self.first,
+            truth=truth if labeler.privileged else None,
         )
-        self.given = largest(step.X)
+        self.largest = _largest(step.X)
         with self.clock("label"), self.watched("labeler"):
             pseudo = labeler.label(step, self.learner)
         with self.clock("train"), self.watched("replay"):
             replayed = replay.replay(step, pseudo, self.learner) or {}
             self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
-        held = numbers_held((pseudo.log, replayed), self.lookback, self.learner)
-        return pseudo, pseudo.log | replayed | held
+        return pseudo, pseudo.log | replayed | self.numbers_held(pseudo.log, replayed)
+
+    @contextmanager
+    def clock(self, part: str) -> Iterator[None]:
+        """Adds the wall time of its block to self.seconds[part]."""
+        start = time.perf_counter()
+        yield
+        self.seconds[part] += time.perf_counter() - start
 
     @contextmanager
     def watched(self, part: str) -> Iterator[None]:
@@ -91,47 +97,69 @@ class Adaptation:
             if not found and all_finite(self.learner.theta):
                 raise
             cause = str(error) if found else why
-            raise broken(self.t, part, cause, self.scaling, self.given) from error
-        # A network that another classifier stands in for decides nothing.
+            raise not_finite(self.t, part, cause, self.scaling, self.largest) from error
+        # If a component installed its own classifier, the network is unused.
         if self.learner.classifier is None and not all_finite(self.learner.theta):
-            raise broken(self.t, part, why, self.scaling, self.given)
+            raise not_finite(self.t, part, why, self.scaling, self.largest)
+
+    def numbers_held(self, *logs: Mapping[str, float]) -> Log:
+        """How many numbers pass to the next step besides gold.
+
+        model_numbers: of the model of the present; memory_numbers: of what is kept of the past. A
+        part logs under these names what it holds besides the lookback and the network; where it
+        installed a classifier of its own, the network counts only if it says so.
+        """
+        rows, network = self.lookback, sum(p.numel() for p in self.learner.theta)
+        memory = float(len(rows) * (rows.X.shape[1] + 1))
+        model = float(network if self.learner.classifier is None else 0)
+        return {
+            "memory_numbers": memory + sum(log.get("memory_numbers", 0) for log in logs),
+            "model_numbers": model + sum(log.get("model_numbers", 0) for log in logs),
+        }
 
     def _rescale(self, X: Tensor) -> None:
         """A scaler of X_t and the rows in store (at first of D), fitted anew."""
-        raw = Rows(self.scaler.undo(self.lookback.X), self.lookback.y, self.lookback.count)
+        raw = Rows(self.scaler.undo(self.lookback.X), self.lookback.y)
         stored = raw if self.t > 1 else self.raw_gold
-        real = [stored.replica(s)[0] for s in range(len(X))]  # padding has no say
         before = self.scaler
-        # Stored rows were scaled and are not quite what they were: that is no spread of a feature.
-        self.scaler = Scaler.fit(X, real, rounding=before.rounding)
+        # Stored rows were scaled and undone: the rounding of that is no spread of a feature.
+        self.scaler = Scaler.fit(X, stored.X, rounding=before.rounding)
         if self.scaling == "running":
             self.learner.rescale(before, self.scaler)
         self.gold, self.lookback = self.scaler.rows(self.raw_gold), self.scaler.rows(raw)
 
+    def state(self) -> dict[str, Any]:
+        """Everything that passes from step to step, as plain data (see core/state.py)."""
+        return {
+            "t": self.t,
+            "scaling": self.scaling,
+            "gold": vars(self.raw_gold).copy(),
+            "lookback": vars(self.lookback).copy(),
+            "scaler": self.scaler.state(),
+            "first": self.first.state(),
+            "draws": self.draws.state(),
+            "seconds": dict(self.seconds),
+            "learner": self.learner.state(),
+            "labeler": self.method.labeler.state(),
+            "replay": self.method.replay.state(),
+        }
 
-def largest(X: Tensor) -> float:
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken, with the same bits."""
+        self.t, self.scaling = state["t"], state["scaling"]
+        self.raw_gold, self.lookback = Rows(**state["gold"]), Rows(**state["lookback"])
+        self.first = Scaler(**state["first"])
+        moved = self.scaling in ("running", "per_step") and self.t
+        self.scaler = Scaler(**state["scaler"]) if moved else self.first
+        self.gold = self.scaler.rows(self.raw_gold)
+        self.draws.restore(state["draws"])
+        self.seconds.update(state["seconds"])
+        self.learner.restore(state["learner"])
+        # Components keep what they have in the units of t=0.
+        start = self.first.rows(self.raw_gold)
+        self.method.labeler.restore(state["labeler"], start, self.learner)
+        self.method.replay.restore(state["replay"], start, self.learner)
+
+
+def _largest(X: Tensor) -> float:
     return float(X.abs().amax()) if X.numel() else 0.0
-
-
-def numbers_held(
-    logs: Iterable[Mapping[str, Tensor]], lookback: Rows, learner: Learner
-) -> dict[str, Tensor]:
-    """How many numbers pass to the next step besides gold, for each replica [S].
-
-    model_numbers: of the model of the present; memory_numbers: of what is kept of the past. A part
-    logs under these names what it holds besides the lookback and the network. A network that
-    another classifier stands in for counts only if a part says so.
-    """
-    d, network = lookback.X.shape[2], sum(p[0].numel() for p in learner.theta)
-    memory = lookback.count * (d + 1)
-    model = torch.full_like(memory, network if learner.classifier is None else 0)
-    for log in logs:
-        memory = memory + log.get("memory_numbers", 0)
-        model = model + log.get("model_numbers", 0)
-    return {"memory_numbers": memory, "model_numbers": model}
-
-
-def first_scaler(gold: Rows, X: Tensor) -> Scaler:
-    """Of D and X_1: frozen, or refitted at each step."""
-    # Padding of a ragged gold set repeats its first row, so it cannot shift the mean by much.
-    return Scaler.fit(torch.where(gold.mask[:, :, None], gold.X, gold.X[:, :1]), X)

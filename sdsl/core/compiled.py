@@ -1,6 +1,6 @@
 """Loops that numba compiles to machine code at their first call, and keeps on disk.
 
-Without fast math, so sums keep their order: the bits of a replica are the same in any company.
+Without fast math, so sums keep their order and a seed its bits.
 """
 
 from collections.abc import Callable

@@ -1,23 +1,30 @@
 """The contract of generation -> replay: what a labeler and a replay step are given and give back.
 
-h(D, D_{t-1}, X_t) -> y_t (paper, Eq. 1). Write a Labeler or a Replay, one class in one file, as a
-dataclass whose fields are its settings; a component knows nothing of Hydra or MLflow.
+h(D, D_{t-1}, X_t) -> y_t (paper, Eq. 1). Write a Labeler or a Replay as a class under `@settings`,
+whose fields are its settings; a component knows nothing of Hydra or MLflow.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from torch import Tensor
 
+from sdsl.core.draws import Draws
 from sdsl.core.learner import Learner
 from sdsl.core.lookback import Lookback
 from sdsl.core.network import Theta
-from sdsl.core.replica import Draws, Rows
+from sdsl.core.rows import Rows
 from sdsl.core.scaler import Scaler
 from sdsl.core.training import Training
 
+if TYPE_CHECKING:
+    from sdsl.core.engine import Outcome
+    from sdsl.core.stream import Stream
+
 T = TypeVar("T")
+Log = dict[str, float]  # numbers of one step, by name
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,30 +34,29 @@ class Step:
     t: int
     gold: Rows
     lookback: Rows  # at most lookback.size rows, as the last step left them
-    X: Tensor  # [S, n, d]
+    X: Tensor  # [n, d]
     theta: Theta  # a copy of the parameters as step t - 1 left them
     draws: Draws
-    truth: Tensor | None = None  # [S, n], only for a component declared privileged
-    scaler: Scaler | None = None  # what gold, lookback and X are scaled by
-    first: Scaler | None = None  # what they were scaled by at t=0
+    scaler: Scaler  # gold, lookback and X are scaled by it
+    first: Scaler  # the scaler of t=0
+    truth: Tensor | None = None  # [n], only for a component declared privileged
     known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def fixed(self) -> "Step":
         """The same step in the units of t=0, for a component that keeps things in those units."""
-        if self.scaler is None or self.first is None or self.scaler is self.first:
+        if self.scaler is self.first:
             return self
         return self.once("fixed", self._in_first_units)
 
     def _in_first_units(self) -> "Step":
-        scaler, first = self.scaler, self.first
-        assert scaler is not None and first is not None
-        back = [Rows(scaler.undo(r.X), r.y, r.count) for r in (self.gold, self.lookback)]
-        gold, lookback = (first.rows(rows) for rows in back)
-        X = first(scaler.undo(self.X))
-        return replace(self, gold=gold, lookback=lookback, X=X, scaler=first)
+        def back(X: Tensor) -> Tensor:
+            return self.first(self.scaler.undo(X))
+
+        gold, lookback = (Rows(back(rows.X), rows.y) for rows in (self.gold, self.lookback))
+        return replace(self, gold=gold, lookback=lookback, X=back(self.X), scaler=self.first)
 
     def once(self, key: Any, compute: Callable[[], T]) -> T:
-        """What labeler and replay both ask of a step is computed once, and goes with the step."""
+        """The result of `compute`, shared by labeler and replay: it is called once per step."""
         if key not in self.known:
             self.known[key] = compute()
         return self.known[key]
@@ -58,70 +64,66 @@ class Step:
 
 @dataclass(frozen=True)
 class Pseudo:
-    """What generation gives: a label per row (or None), the rows to replay, and what to log."""
+    """The result of generation: a label per row (or None), the rows to replay, numbers to log."""
 
-    y: Tensor | None  # [S, n] labels of X_t, scored against the hidden truth by the engine
-    rows: Rows  # what replay trains on; the next lookback is chosen from these
-    log: dict[str, Tensor] = field(default_factory=dict)  # name -> [S]
+    y: Tensor | None  # [n] labels of X_t, scored against the hidden truth by the engine
+    rows: Rows  # replay trains on these; the next lookback is chosen from them
+    log: Log = field(default_factory=dict)
 
 
-@dataclass
-class Labeler:
-    """Generation: label X_t. Override `label`; `start` runs once, after the fit on gold.
+class Component:
+    """A part of a method: settings from its YAML, and state that passes from step to step."""
 
-    What `start` or `label` keep on self is forgotten by the next `start`.
-    """
+    own_units = False  # keeps scaled rows or parameters of its own: then the scale must not move
 
-    privileged = False  # reads true labels: JT and the oracle controls, nobody else
-    long_memory = False  # its rows may be older than t-1 (RECORD's buffer, by its own definition)
+    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
+        """Called once at t=0, with the learner fitted on gold; sets all state anew."""
 
-    def own_units(self) -> bool:
-        """Whether it keeps scaled rows or parameters of its own: then the scale must not move."""
-        return False
+    def state(self) -> dict[str, Any]:
+        """All attributes that are no settings, as plain data.
 
-    def reduces_to(self, classes: int) -> dict[str, Any]:
-        """Settings that act like others on so many classes, as those others: same bits, same log.
-
-        A run that comes to the same as a finished one is not trained again.
+        Plain data are tensors, arrays, numbers, text, None, and lists, tuples and dicts of them.
         """
-        return {}
+        names = {f.name for f in fields(self)}  # type: ignore[arg-type]
+        return {key: value for key, value in vars(self).items() if key not in names}
+
+    def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
+        """Take over what `state` gave; called in the place of `start`."""
+        vars(self).update(state)
+
+
+class Labeler(Component):
+    """Generation: label X_t. Override `label`."""
+
+    privileged = False  # reads true labels: JT and the oracle controls, no method to be used
+    long_memory = False  # its rows may be older than t-1 (RECORD's buffer, by its own definition)
 
     def foresee(self, segments: Iterable[tuple[Tensor, Tensor]]) -> None:
         """Before `start`, and only if privileged: (X_t, true labels) of every segment to come."""
-
-    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        """Called once at t=0, with the learner fitted on gold."""
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
         raise TypeError(f"{type(self).__name__} must define label(step, learner) -> Pseudo")
 
 
-@dataclass
-class Replay:
+class Replay(Component):
     """Replay: adapt the learner to the newly labelled segment without forgetting."""
 
-    def own_units(self) -> bool:
-        """Whether it keeps scaled rows or parameters of its own: then the scale must not move."""
-        return False
+    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
+        """Update the learner in place; returns numbers to log."""
+        raise TypeError(f"{type(self).__name__} must define replay(step, pseudo, learner) -> dict")
 
-    def reduces_to(self, classes: int) -> dict[str, Any]:
-        """Settings that act like others on so many classes, as those others: same bits, same log.
 
-        A run that comes to the same as a finished one is not trained again.
-        """
-        return {}
+class Probe:
+    """A measurement on the final model after the stream has ended. Override `measure`."""
 
-    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        """Called once at t=0, with the learner fitted on gold."""
-
-    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict[str, Tensor]:
-        """Update the learner in place; may return things to log, name -> [S]."""
-        raise TypeError(f"{type(self).__name__} must define replay(step, pseudo, learner)")
+    def measure(self, stream: "Stream", outcome: "Outcome") -> dict[str, np.ndarray]:
+        """Curves of the final model, name -> [points]."""
+        raise TypeError(f"{type(self).__name__} must define measure(stream, outcome) -> dict")
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method is a composition: generation, replay, what is kept, and the first fit on gold."""
+    """A method is a composition: generation, replay, the lookback, and the first fit on gold."""
 
     labeler: Labeler
     replay: Replay

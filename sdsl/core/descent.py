@@ -1,4 +1,4 @@
-"""Steps of descent in compiled loops, one replica at a time: SGD, Adam, and a mean-teacher fit.
+"""Steps of descent in compiled loops: SGD, Adam, a mean-teacher fit, a fit on few rows.
 
 SGD: m <- momentum m + g, theta <- theta - lr m.  Adam: Kingma and Ba, 2015.
 """
@@ -13,13 +13,18 @@ from sdsl.core.kernel import (
     Buffers,
     Number,
     add,
+    affine,
     backward,
+    buffers,
     cross_entropy,
     cross_entropy_slope,
     gather,
+    layer_gradient,
     mean_teacher_slope,
     softmax,
+    through_relu,
     trace,
+    zeros,
 )
 
 
@@ -108,3 +113,59 @@ def fit(
         if consistent:
             follow(teacher, theta, 1 - min(1 - 1 / (first + k + 1), ema))
     return loss
+
+
+def fit_in_span(
+    theta: Arrays, X: Array, y: Array, w: Array, rates: Array, momentum: float
+) -> float:
+    """Full-batch SGD on X [n, d], y [n] with n <= d rows (RECORD on Spam); the last cross-entropy.
+
+    The first layer W only ever moves within the span of the rows: W = W_0 + [x 1]^T a, and a
+    descends along d loss / d [x 1] W itself. With G = [x 1] [x 1]^T a step costs n and not d rows:
+    [x 1] W = [x 1] W_0 + G a.
+    """
+    at = buffers(theta, len(X))
+    a = np.zeros_like(at.slopes[0])  # [n, out]
+    start, net = np.empty_like(a), (a, *theta[1:])
+    affine(X, theta[0], False, start)
+    gram = X @ X.T + np.float32(1)
+    at = at._replace(grads=(at.slopes[0], *at.grads[1:]))  # d loss / d a, in effect
+    loss: float = descend_in_span(net, zeros(net), at, gram, start, y, w, rates, momentum)
+    theta[0][:-1] += X.T @ a
+    theta[0][-1] += a.sum(0)
+    return loss
+
+
+@compiled
+def descend_in_span(
+    net: Arrays,  # a [n, out], then the other layers
+    m: Arrays,
+    buffers: Buffers,
+    gram: Array,  # [n, n]
+    start: Array,  # [x 1] W_0 [n, out]
+    y: Array,
+    w: Array,
+    rates: Array,  # [steps]
+    momentum: float,
+) -> float:
+    h, slopes, grads = buffers
+    last, loss = len(net) - 1, np.float32(0)
+    for k in range(len(rates)):
+        first = h[1]
+        np.dot(gram, net[0], first)
+        for i in range(first.shape[0]):
+            for j in range(first.shape[1]):
+                z = first[i, j] + start[i, j]
+                first[i, j] = np.float32(0) if z <= 0 else z
+        for i in range(1, last):
+            affine(h[i], net[i], True, h[i + 1])
+        affine(h[last], net[last], False, slopes[last])
+        if k == len(rates) - 1:
+            loss = cross_entropy(slopes[last], y, w)
+        cross_entropy_slope(slopes[last], y, w)
+        for i in range(last, 0, -1):
+            layer_gradient(h[i], slopes[i], grads[i])
+            np.dot(slopes[i], net[i][:-1].T, slopes[i - 1])
+            through_relu(slopes[i - 1], h[i])
+        sgd(net, m, grads, rates[k], momentum)
+    return float(loss)

@@ -20,14 +20,14 @@ def all_finite(tensors: Sequence[Tensor]) -> bool:
     return all(bool(t.detach().sum(dtype=torch.float64).isfinite()) for t in tensors)
 
 
-def scored(scores: Tensor, what: str) -> Tensor:
+def check_scores(scores: Tensor, what: str) -> Tensor:
     """The scores that classes are chosen by, unless one of them is NaN."""
     if bool(scores.detach().sum().isnan()) and bool(scores.isnan().any()):
         raise NotFinite(f"{what} are no numbers (NaN)")
     return scores
 
 
-def broken(t: int, part: str, what: str, scaling: str, largest: float) -> NotFinite:
+def not_finite(t: int, part: str, cause: str, scaling: str, largest: float) -> NotFinite:
     """The sentence for the user. largest: the largest |value| that the part was given, scaled."""
     where = f"At step {t}, in the {part}" if t else "In the first fit on gold (pretraining)"
     owner = part if part in ("labeler", "replay") else "method"
@@ -37,4 +37,4 @@ def broken(t: int, part: str, what: str, scaling: str, largest: float) -> NotFin
         tries.insert(0, "set stream.scaler=frozen, so that features are standardised")
     if largest > 1e3:
         tries.append(f"look for huge values (up to {largest:.0e} in the units of the model)")
-    return NotFinite(f"{where}, {what}. Try this: {'; '.join(tries)}.")
+    return NotFinite(f"{where}, {cause}. Try this: {'; '.join(tries)}.")

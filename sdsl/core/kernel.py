@@ -1,10 +1,11 @@
-"""One replica's network in compiled loops: its outputs, its losses, and their gradient by hand.
+"""The network in compiled loops: its outputs, its losses, and their gradient by hand.
 
 Encoder f: h_i = relu([h_{i-1} 1] theta_i), layer by layer. Classifier g: logits = [h 1] theta_last.
 
 theta: an array [in + 1, out] per layer, its last row the bias. h: the input of every layer [b, in],
 h[0] = x. slopes: d loss / d every layer's output before its ReLU [b, out]; the last of them first
-takes the logits. All are written again at every step, so that a whole update stays in the cache.
+takes the logits. All are written again at every step, so that a whole update stays in the cache: an
+update of a network of this size takes longer to dispatch in torch than to compute.
 """
 
 from typing import NamedTuple

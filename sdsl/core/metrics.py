@@ -1,144 +1,119 @@
-"""R -> numbers. R[i, j] = accuracy on Q_j after step i; row 0 is the model that saw gold only.
+"""R and confusion counts -> numbers.
 
-R is [T + 1, T]; cells that were not evaluated (eval.every, eval.columns) are NaN and left out of
-every mean; `coverage` says what share was.
+R[i, j] = accuracy on Q_j after step i; row 0 is the model that saw gold only, so R is [T + 1, T].
+Cells that were not evaluated (eval.every) are NaN and left out of every mean.
+
+K[c, k] counts test rows of class c that were predicted as k. recall_c = K[c, c] / sum_k K[c, k];
+balanced accuracy = mean_c recall_c; F1_c = 2 K[c, c] / (rows of c + rows predicted as c);
+macro F1 = mean_c F1_c.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sdsl.core.thin import Thin
-
 
 @dataclass(frozen=True)
 class Metrics:
-    """One run in numbers."""
+    """One run in numbers, from R."""
 
     acc_online: float  # the paper's Acc_t = mean_i R[i, i]
     acc_final: float  # the paper's Acc_T = mean_j R[T, j]
-    forgetting: float  # mean_{j<T} (R[j, j] - R[T, j])
-    forgetting_max: float  # mean_{j<T} (max_{j<=i<=T} R[i, j] - R[T, j])   (Chaudhry 2018)
+    forgetting: float  # mean_{j<T} (max_{j<=i<=T} R[i, j] - R[T, j])   (Chaudhry 2018)
     bwt: float  # mean_{j<T} (R[T, j] - R[j, j])            (Lopez-Paz 2017)
     fwt: float  # mean_{j>1} (R[j-1, j] - R[0, j]): gain before seeing j over gold alone
     prequential: float  # mean_j R[j-1, j]: tested before it is learnt
-    coverage: float  # share of the T x T cells that were evaluated
 
     def as_dict(self) -> dict[str, float]:
         return {k: v for k, v in asdict(self).items() if not np.isnan(v)}
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What the metrics ask of R, dense or thinned; each [T]."""
+class ClassMetrics:
+    """One run in numbers that weigh every class the same, from confusion counts."""
 
-    first: np.ndarray  # R[0, j]
-    last: np.ndarray  # R[T, j]
-    diagonal: np.ndarray  # R[j, j]
-    before: np.ndarray  # R[j-1, j]
-    peak: np.ndarray  # max_{j<=i<=T} R[i, j]
-    past: np.ndarray  # the mean of R[t, 1] to R[t, t]
-    coverage: float
+    balanced_acc_online: float  # of Q_1 to Q_T together, each predicted by the model of its step
+    macro_f1_online: float
+    balanced_acc_final: float  # of Q_1 to Q_T together, predicted by the model after step T
+    macro_f1_final: float
+    class_imbalance: float  # rows of the largest class over rows of the smallest, in Q_1 to Q_T
 
-    @classmethod
-    def of(cls, R: np.ndarray | Thin) -> "Parts":
-        if isinstance(R, Thin):
-            return _thin_parts(R)
-        first, R = R[0], R[1:]
-        before = np.concatenate([first[:1], np.diagonal(R, 1)])
-        peak = np.array([_mean_or_max(R[j:, j], np.nanmax) for j in range(len(R))])
-        share = float(np.isfinite(R).mean())
-        return cls(first, R[-1], np.diagonal(R), before, peak, past_mean(R), share)
+    def as_dict(self) -> dict[str, float]:
+        return {k: v for k, v in asdict(self).items() if np.isfinite(v)}
 
 
-def _thin_parts(R: Thin) -> Parts:
-    """Of one replica, row by row."""
-    T = R.shape[2]
-    last, filled = R.known(T)[0], 0
-    peak, past = R.diagonal[0].copy(), R.diagonal[0].copy()
-    full = set(R.rows.tolist()) | {T}
-    for t in range(1, T + 1):
-        if t not in full:
-            filled += 1 + (t < T)
-            continue
-        row = R.known(t)[0]
-        filled += int(np.isfinite(row).sum())
-        past[t - 1] = _mean(row[:t])
-        peak[:t] = np.fmax(peak[:t], row[:t])
-    ends = R.known(0)[0], last, R.diagonal[0], R.above[0]
-    return Parts(*ends, peak, past, filled / T**2)
-
-
-def summarise(R: np.ndarray | Thin) -> Metrics:
-    """The metrics of R [T + 1, T], row 0 being the model after gold."""
-    p = Parts.of(R)
+def summarise(R: np.ndarray) -> Metrics:
+    """The metrics of R [T + 1, T]."""
+    now, last, before = np.diagonal(R[1:]), R[-1], np.diagonal(R)
+    peak = np.array([np.nanmax(R[j + 1 :, j]) for j in range(R.shape[1])])
     return Metrics(
-        acc_online=_mean(p.diagonal),
-        acc_final=_mean(p.last),
-        forgetting=_mean((p.diagonal - p.last)[:-1]),
-        forgetting_max=_mean((p.peak - p.last)[:-1]),
-        bwt=_mean((p.last - p.diagonal)[:-1]),
-        fwt=_mean((p.before - p.first)[1:]),
-        prequential=_mean(p.before),
-        coverage=p.coverage,
+        acc_online=_mean(now),
+        acc_final=_mean(last),
+        forgetting=_mean((peak - last)[:-1]),
+        bwt=_mean((last - now)[:-1]),
+        fwt=_mean((before - R[0])[1:]),
+        prequential=_mean(before),
     )
 
 
-def summarise_context(R_context: np.ndarray | Thin) -> dict[str, float]:
-    """Acc_t and Acc_T where each test part was predicted as one batch; never mixed with R's."""
-    whole = summarise(R_context)
-    return {"acc_online_context": whole.acc_online, "acc_final_context": whole.acc_final}
-
-
-def online(R: np.ndarray) -> np.ndarray:
-    """R[t, t] against t: R [..., T, T] -> [..., T]. The row of the model after gold is left out."""
-    return np.diagonal(R, axis1=-2, axis2=-1).copy()
-
-
-def online_mean(R: np.ndarray) -> np.ndarray:
-    """The mean of R[1, 1] to R[t, t] against t: R [..., T, T] -> [..., T]."""
-    return np.cumsum(online(R), axis=-1) / np.arange(1, R.shape[-1] + 1)
-
-
-def past_mean(R: np.ndarray) -> np.ndarray:
-    """The mean of R[t, 1] to R[t, t] against t: R [..., T, T] -> [..., T]."""
-    seen = [R[..., t, : t + 1] for t in range(R.shape[-2])]  # row t: [..., t + 1]
-    totals = np.stack([np.nansum(row, axis=-1) for row in seen], axis=-1)
-    counts = np.stack([np.isfinite(row).sum(axis=-1) for row in seen], axis=-1)
-    return np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
-
-
-def final(R: np.ndarray) -> np.ndarray:
-    """R[T, j] against j: R [..., T, T] -> [..., T]."""
-    return R[..., -1, :].copy()
-
-
-def curves(R: np.ndarray | Thin) -> dict[str, np.ndarray]:
+def curves(R: np.ndarray) -> dict[str, np.ndarray]:
     """The step curves of R [T + 1, T], each of length T; step t is index t - 1."""
-    p = Parts.of(R)
+    now = np.diagonal(R[1:]).copy()
     return {
-        "online": p.diagonal.copy(),
-        "online_mean": np.cumsum(p.diagonal) / np.arange(1, len(p.diagonal) + 1),
-        "past_mean": p.past,
-        "final": p.last.copy(),
-        "prequential": p.before,
-        "gold_only": p.first.copy(),  # R[0, j]
+        "online": now,  # R[t, t]
+        "online_mean": np.cumsum(now) / np.arange(1, len(now) + 1),
+        "past_mean": np.array([_mean(R[t, :t]) for t in range(1, len(R))]),  # of R[t, 1..t]
+        "final": R[-1].copy(),  # R[T, j]
+        "prequential": np.diagonal(R).copy(),  # R[t-1, t]
+        "gold_only": R[0].copy(),  # R[0, j]
     }
 
 
-def best_relabelling(K: np.ndarray) -> tuple[float, bool]:
-    """(accuracy under the best renaming of the predicted classes, whether it renames any).
+def confusion(predicted: np.ndarray, truth: np.ndarray, classes: int) -> np.ndarray:
+    """K [..., C, C] of labels [..., n]."""
+    cell = truth * classes + predicted
+    flat = cell.reshape(-1, cell.shape[-1])
+    flat = flat + classes**2 * np.arange(len(flat))[:, None]  # a block of counts per leading index
+    counts = np.bincount(flat.ravel(), minlength=len(flat) * classes**2)
+    return counts.reshape(*cell.shape[:-1], classes, classes)
 
-    K [C, C]: confusion counts, see core/confusion.py.
-    """
-    rows, columns = linear_sum_assignment(-K)
-    best, plain = K[rows, columns].sum(), np.trace(K)
-    return best / max(1, K.sum()), bool(best > plain)
+
+def recall(K: np.ndarray) -> np.ndarray:
+    """[..., C, C] to [..., C]; NaN for a class without rows."""
+    return _share(_right(K), K.sum(-1))
 
 
-def lasting_swap(accuracy: np.ndarray, relabelled: np.ndarray, gap: float = 0.25) -> int:
+def balanced_accuracy(K: np.ndarray) -> np.ndarray:
+    """[..., C, C] to [...]: the mean recall of the classes that have rows."""
+    return _mean_known(recall(K))
+
+
+def macro_f1(K: np.ndarray) -> np.ndarray:
+    """[..., C, C] to [...]: the mean F1 of the classes that have rows or are predicted."""
+    return _mean_known(_share(2 * _right(K), K.sum(-1) + K.sum(-2)))
+
+
+def summarise_classes(steps: np.ndarray, last: np.ndarray) -> ClassMetrics:
+    """steps [T, C, C]: K of Q_t after step t; last [T, C, C]: K of every Q_j after step T."""
+    online, final = steps.sum(0), last.sum(0)
+    rows = online.sum(1)
+    rows = rows[rows > 0]
+    return ClassMetrics(
+        balanced_acc_online=float(balanced_accuracy(online)),
+        macro_f1_online=float(macro_f1(online)),
+        balanced_acc_final=float(balanced_accuracy(final)),
+        macro_f1_final=float(macro_f1(final)),
+        class_imbalance=float(rows.max() / rows.min()),
+    )
+
+
+def best_relabelling(K: np.ndarray) -> float:
+    """Accuracy under the best renaming of the predicted classes, from counts K [C, C]."""
+    return float(K[linear_sum_assignment(-K)].sum() / max(1, K.sum()))
+
+
+def swap_steps(accuracy: np.ndarray, relabelled: np.ndarray, gap: float = 0.25) -> int:
     """Longest run of consecutive steps at which renaming classes would gain more than `gap`."""
     longest = run = 0
     for swapped in (relabelled - accuracy) > gap:
@@ -147,9 +122,24 @@ def lasting_swap(accuracy: np.ndarray, relabelled: np.ndarray, gap: float = 0.25
     return longest
 
 
+def is_lasting(steps: int, T: int) -> bool:
+    """Whether a swap lasted: a tenth of the stream, three steps at least."""
+    return steps >= max(3, T // 10)
+
+
 def _mean(values: np.ndarray) -> float:
-    return _mean_or_max(values, np.nanmean)
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
-def _mean_or_max(values: np.ndarray, f: Callable[[np.ndarray], float]) -> float:
-    return float(f(values)) if np.isfinite(values).any() else float("nan")
+def _right(K: np.ndarray) -> np.ndarray:
+    return np.diagonal(K, axis1=-2, axis2=-1)
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+
+
+def _mean_known(values: np.ndarray) -> np.ndarray:
+    """Over the last axis, without NaN; NaN where nothing is left."""
+    known = np.isfinite(values)
+    return _share(np.where(known, values, 0).sum(-1), known.sum(-1))

@@ -1,16 +1,16 @@
-"""Standardisation, one scale per replica: z = (x - mean) / sd, and z = 0 where |z| > HUGE.
+"""Standardisation: z = (x - mean) / sd, and z = 0 where |z| > HUGE.
 
 One corrupt value must not take a model with it: a value that is farther than HUGE deviations counts
 as missing, and one that is out of all proportion to its feature does not set the scale.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from sdsl.core.replica import Rows
+from sdsl.core.rows import Rows
 
 HUGE = 1e4  # deviations
 RANGE = 1e6  # times the deviation of the other rows; a feature that spans less has no such value
@@ -20,25 +20,22 @@ RANGE = 1e6  # times the deviation of the other rows; a feature that spans less 
 class Scaler:
     """A constant feature keeps scale 1."""
 
-    mean: Tensor  # [S, 1, d]
-    scale: Tensor  # [S, 1, d]
+    mean: Tensor  # [1, d]
+    scale: Tensor  # [1, d]
     huge: float = HUGE
 
     @classmethod
-    def fit(cls, *parts: Sequence[Tensor] | Tensor, rounding: Tensor | float = 0.0) -> "Scaler":
-        """From row sets, each [n, d] per replica; a spread up to `rounding` is none."""
-        # One replica at a time: how a reduction over rows is split must not depend on S.
-        fitted = [calm(torch.cat([p[s] for p in parts]).double()) for s in range(len(parts[0]))]
-        mean = torch.stack([x.mean(0, keepdim=True) for x in fitted])
-        scale = torch.stack([x.std(0, correction=0, keepdim=True) for x in fitted])
+    def fit(cls, *parts: Tensor, rounding: Tensor | float = 0.0) -> "Scaler":
+        """From row sets, each [n, d]; a spread up to `rounding` counts as none."""
+        x = without_outliers(torch.cat(parts).double())
+        mean, scale = x.mean(0, keepdim=True), x.std(0, correction=0, keepdim=True)
         # A feature that is constant up to rounding carries no scale of its own.
         flat = (scale <= 1e-7 * mean.abs().clamp(min=1e-12)) | (scale <= rounding)
         return cls(mean.float(), torch.where(flat, 1.0, scale).float())
 
     @classmethod
-    def identity(cls, X: Tensor) -> "Scaler":
-        shape = (len(X), 1, X.shape[2])
-        return cls(torch.zeros(shape), torch.ones(shape), float("inf"))
+    def identity(cls, d: int) -> "Scaler":
+        return cls(torch.zeros(1, d), torch.ones(1, d), float("inf"))
 
     def __call__(self, X: Tensor) -> Tensor:
         z = (X - self.mean) / self.scale
@@ -47,18 +44,21 @@ class Scaler:
         return z
 
     def rows(self, rows: Rows) -> Rows:
-        return Rows(self(rows.X), rows.y, rows.count)
+        return Rows(self(rows.X), rows.y)
 
     def undo(self, X: Tensor) -> Tensor:
         return X * self.scale + self.mean
 
     @property
     def rounding(self) -> Tensor:
-        """What scaling a row and undoing it may leave of a feature that does not vary."""
+        """The spread that scaling and undoing may leave in a feature that does not vary."""
         return 1e-6 * (self.mean.abs() + self.scale)
 
+    def state(self) -> dict[str, Any]:
+        return vars(self).copy()
 
-def calm(X: Tensor) -> Tensor:
+
+def without_outliers(X: Tensor) -> Tensor:
     """Rows [n, d] with the median in the place of values that are out of all proportion.
 
     Such a value lies more than RANGE times as far from the median as 99 of 100 rows do.

@@ -1,0 +1,69 @@
+"""Rows with labels: those of a data set (Table) and those that a method is given (Rows)."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Table:
+    """X [N, d] float32 and y [N] int64 in 0..C-1, in stream order, with their provenance."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    classes: tuple[str, ...]  # the label each integer stands for
+    source: str  # where the rows came from, in words
+    standing: str  # original | reconstruction | regenerated | stand-in | own | unknown
+    sha256: str  # of the source's uncompressed bytes
+    features: tuple[str, ...] = ()  # names of X's columns, where they have names
+    notes: tuple[str, ...] = ()  # what was done with the columns of a file, a line each
+
+    def digest(self) -> str:
+        """SHA-256 of the rows as a stream uses them: tells a changed file and a changed order."""
+        h = hashlib.sha256(np.ascontiguousarray(self.X).data)
+        h.update(np.ascontiguousarray(self.y).data)
+        return h.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Labelled rows."""
+
+    X: Tensor  # [n, d]
+    y: Tensor  # [n] int64
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, which: Tensor | slice) -> "Rows":
+        """The rows of an index or a mask, in its order."""
+        return Rows(self.X[which], self.y[which])
+
+    @classmethod
+    def empty(cls, d: int) -> "Rows":
+        return cls(torch.zeros(0, d), torch.zeros(0, dtype=torch.long))
+
+    @classmethod
+    def unlabelled(cls, X: Tensor) -> "Rows":
+        """Rows whose labels are never read."""
+        return cls(X, torch.zeros(len(X), dtype=torch.long))
+
+    @classmethod
+    def cat(cls, *parts: "Rows") -> "Rows":
+        return cls(torch.cat([rows.X for rows in parts]), torch.cat([rows.y for rows in parts]))
+
+
+def rank_in_class(key: Tensor, y: Tensor, classes: int) -> Tensor:
+    """How many rows of its own class y have a smaller key: [n]; ties count in their order.
+
+    Sorting by these ranks takes the same share of every class.
+    """
+    order = key.argsort(stable=True)
+    sorted_y = y[order]
+    rank = F.one_hot(sorted_y, classes).cumsum(0).gather(1, sorted_y[:, None]).squeeze(1) - 1
+    return torch.empty_like(rank).scatter_(0, order, rank)
