@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 from torch import Tensor
@@ -32,7 +33,7 @@ class Adaptation:
         self.method, self.learner, self.raw_gold, self.scaling = method, learner, gold, scaler
         self.draws = Draws(seed, "batches")
         self.seconds: dict[str, float] = defaultdict(float)  # by part: train, label, eval
-        self.t = 0
+        self.t, self.largest = 0, 0.0  # largest: |value| of the rows given last, scaled
 
     def begin(self, X: Tensor, foreseen: Iterable[tuple[Tensor, Tensor]] = ()) -> None:
         """Fit on gold. X is the first segment, which helps to set the scale.
@@ -43,7 +44,6 @@ class Adaptation:
         d = gold.X.shape[1]
         self.scaler = Scaler.identity(d) if self.scaling == "none" else Scaler.fit(gold.X, X)
         self.first = self.scaler
-        self.largest = 0.0
         with self.clock("train"), self.watched("pretraining"):
             self.gold = self.scaler.rows(gold)
             self.largest = _largest(self.gold.X)
@@ -129,28 +129,29 @@ class Adaptation:
         self.gold, self.lookback = self.scaler.rows(self.raw_gold), self.scaler.rows(raw)
 
     def state(self) -> dict[str, Any]:
-        """Everything that passes from step to step, as plain data (see core/state.py)."""
-        return {
+        """A copy of everything that passes from step to step, as plain data (see core/state.py)."""
+        now = {
             "t": self.t,
             "scaling": self.scaling,
-            "gold": vars(self.raw_gold).copy(),
-            "lookback": vars(self.lookback).copy(),
-            "scaler": self.scaler.state(),
-            "first": self.first.state(),
+            "gold": vars(self.raw_gold),
+            "lookback": vars(self.lookback),
+            "first": vars(self.first),
+            "scaler": None if self.scaler is self.first else vars(self.scaler),
             "draws": self.draws.state(),
             "seconds": dict(self.seconds),
             "learner": self.learner.state(),
             "labeler": self.method.labeler.state(),
             "replay": self.method.replay.state(),
         }
+        return deepcopy(now)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken, with the same bits."""
+        state = deepcopy(dict(state))
         self.t, self.scaling = state["t"], state["scaling"]
         self.raw_gold, self.lookback = Rows(**state["gold"]), Rows(**state["lookback"])
         self.first = Scaler(**state["first"])
-        moved = self.scaling in ("running", "per_step") and self.t
-        self.scaler = Scaler(**state["scaler"]) if moved else self.first
+        self.scaler = Scaler(**state["scaler"]) if state["scaler"] else self.first
         self.gold = self.scaler.rows(self.raw_gold)
         self.draws.restore(state["draws"])
         self.seconds.update(state["seconds"])

@@ -43,7 +43,7 @@ class Checkpoint:
         self.say(f"continued at segment {t} of {T}")
         return saved
 
-    def keep(self, t: int, data: Callable[[], dict[str, Any]]) -> None:
+    def keep(self, data: Callable[[], dict[str, Any]]) -> None:
         """Called after every segment; writes when it is time."""
         start = time.monotonic()
         if start < self.next:

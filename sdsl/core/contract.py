@@ -5,7 +5,7 @@ whose fields are its settings; a component knows nothing of Hydra or MLflow.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -84,8 +84,8 @@ class Component:
 
         Plain data are tensors, arrays, numbers, text, None, and lists, tuples and dicts of them.
         """
-        names = {f.name for f in fields(self)}  # type: ignore[arg-type]
-        return {key: value for key, value in vars(self).items() if key not in names}
+        settings = getattr(self, "__dataclass_fields__", {})
+        return {key: value for key, value in vars(self).items() if key not in settings}
 
     def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
         """Take over what `state` gave; called in the place of `start`."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,10 @@ def run(
         adapting.begin(stream.segment(1), ((stream.segment(t), stream.truth(t)) for t in steps))
         with adapting.clock("eval"), adapting.watched("prediction"):
             tester.fill(0, learner, adapting.scaler)
+
+    def state() -> dict[str, Any]:
+        return {"adapting": adapting.state(), "tester": tester.state(), "curves": curves.values}
+
     for t in range(adapting.t + 1, stream.T + 1):
         truth = stream.truth(t)
         pseudo, log = adapting.step(stream.segment(t), truth)
@@ -63,14 +68,7 @@ def run(
             curves.score(t, "test", tester.diagonal[t - 1])
         on_step(t, tester.online(t))
         if checkpoint:
-            checkpoint.keep(
-                t,
-                lambda: {
-                    "adapting": adapting.state(),
-                    "tester": tester.state(),
-                    "curves": curves.values,
-                },
-            )
+            checkpoint.keep(state)
     return Outcome(
         R=tester.R,
         curves=curves.values,

@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from sdsl.core.learner import Learner
 from sdsl.core.metrics import confusion
@@ -38,10 +37,10 @@ class Tester:
         self.X, self.y = stream.tests()  # [T, q, d], [T, q]
         self.T, self.every = stream.T, config.step(stream.T)
         self.R = np.full((self.T + 1, self.T), np.nan)
-        # Confusion counts [T, C, C]: of the newest row of R, 0 where a cell was left out.
+        # Confusion counts [T, C, C] of the newest row of R, 0 where a cell was left out.
         self.counts = np.zeros((self.T, stream.C, stream.C), dtype=np.int64)
         self.diagonal = np.zeros_like(self.counts)  # those on Q_t after step t, at t - 1
-        self.last: tuple[int, Theta, Any, Scaler] | None = None  # the model of the last full row
+        self.last: tuple[Theta, Any, Scaler] | None = None  # the model that `counts` belong to
 
     def state(self) -> dict[str, np.ndarray]:
         return {"R": self.R, "counts": self.counts, "diagonal": self.diagonal}
@@ -52,34 +51,28 @@ class Tester:
     def fill(self, t: int, learner: Learner, scaler: Scaler) -> None:
         """Row t of R."""
         full = t % self.every == 0 or t == self.T
-        if self.last is not None and self._unchanged(learner, scaler):
-            self.R[t] = self.R[self.last[0]]  # ST: one forward pass serves every row
-        else:
-            near = [j for j in (t - 1, t) if 0 <= j < self.T]  # R[t, t] and R[t, t + 1]
-            columns = np.arange(self.T) if full else np.array(near)
+        near = [j for j in (t - 1, t) if 0 <= j < self.T]  # R[t, t] and R[t, t + 1]
+        columns = np.arange(self.T) if full else np.array(near)
+        if not self._unchanged(learner, scaler):
             self.counts = np.zeros_like(self.counts)
-            self.counts[columns] = self._confusion(columns, learner, scaler)
-            right = self.counts[columns].diagonal(axis1=1, axis2=2).sum(1)  # exact
-            self.R[t, columns] = right / self.y.shape[1]
-            if full:
-                self.last = t, learner.copy(), learner.classifier, scaler
+            self.last = learner.copy(), learner.classifier, scaler
+        new = columns[~self.counts[columns].any((1, 2))]  # ST: one forward pass serves every row
+        if len(new):
+            X, y = self.X[new].flatten(0, 1), self.y[new]
+            predicted = torch.cat([learner.predict(scaler(x)) for x in X.split(CHUNK)]).view_as(y)
+            self.counts[new] = confusion(predicted.numpy(), y.numpy(), self.counts.shape[1])
+        right = self.counts[columns].diagonal(axis1=1, axis2=2).sum(1)
+        self.R[t, columns] = right / self.y.shape[1]
         if t:
             self.diagonal[t - 1] = self.counts[t - 1]
 
     def _unchanged(self, learner: Learner, scaler: Scaler) -> bool:
-        assert self.last is not None
-        _, theta, classifier, before = self.last
-        if before is not scaler or classifier is not learner.classifier:
+        if self.last is None:
+            return False
+        theta, classifier, before = self.last
+        if classifier is not learner.classifier or before is not scaler:
             return False
         return all(torch.equal(a, b) for a, b in zip(learner.theta, theta, strict=True))
-
-    def _confusion(self, columns: np.ndarray, learner: Learner, scaler: Scaler) -> np.ndarray:
-        """[len(columns), C, C]"""
-        whole = len(columns) == self.T
-        X = (self.X if whole else self.X[columns]).flatten(0, 1)
-        y = self.y if whole else self.y[columns]
-        said: Tensor = torch.cat([learner.predict(scaler(x)) for x in X.split(CHUNK)])
-        return confusion(said.view_as(y).numpy(), y.numpy(), self.counts.shape[1])
 
     def online(self, t: int) -> float:
         """Acc_t so far."""

@@ -29,7 +29,8 @@ class Learner:
     def __init__(self, sizes: Sequence[int], draws: Draws):
         """sizes: (d, hidden..., C); the hidden layers are the encoder f, the last layer is g."""
         self.sizes, self.init = tuple(sizes), draws
-        # Set by a method whose classifier is no network (1-NN): x [n, d] to labels [n].
+        # Set by a method whose classifier is no network (1-NN): x [n, d] to labels [n]. Another
+        # object whenever it may give other labels: the engine tests an unchanged model only once.
         self.classifier: Callable[[Tensor], Tensor] | None = None
         self.reset()
 
@@ -96,7 +97,7 @@ class Learner:
 
         unlabelled rows take part in the consistency term only.
         """
-        if not how.steps:
+        if not how.steps or not any(len(rows) for rows in sets):
             return 0.0
         weights = [1.0] * len(sets) if weights is None else list(weights)
         if how.consistency and unlabelled is not None:

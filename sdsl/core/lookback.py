@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -24,9 +23,9 @@ class Lookback:
 
     def keep(self, rows: Rows, learner: Learner, draws: Draws) -> Rows:
         """At most `size` of the rows; all of them, in their order, where there are no more."""
-        key = draws.uniform(len(rows)) if len(rows) else torch.zeros(0)
+        key = draws.uniform(len(rows))
         if len(rows) <= self.size:
-            return rows
+            return Rows(rows.X.clone(), rows.y.clone())  # no view that keeps a segment alive
         if self.select == "nearest":
             key = prototype_distance(rows, learner)
         if self.select != "random":

@@ -81,17 +81,17 @@ def confusion(predicted: np.ndarray, truth: np.ndarray, classes: int) -> np.ndar
 
 def recall(K: np.ndarray) -> np.ndarray:
     """[..., C, C] to [..., C]; NaN for a class without rows."""
-    return _share(_right(K), K.sum(-1))
+    return _share(np.diagonal(K, axis1=-2, axis2=-1), K.sum(-1))
 
 
-def balanced_accuracy(K: np.ndarray) -> np.ndarray:
-    """[..., C, C] to [...]: the mean recall of the classes that have rows."""
-    return _mean_known(recall(K))
+def balanced_accuracy(K: np.ndarray) -> float:
+    """The mean recall of the classes that have rows, from K [C, C]."""
+    return _mean(recall(K))
 
 
-def macro_f1(K: np.ndarray) -> np.ndarray:
-    """[..., C, C] to [...]: the mean F1 of the classes that have rows or are predicted."""
-    return _mean_known(_share(2 * _right(K), K.sum(-1) + K.sum(-2)))
+def macro_f1(K: np.ndarray) -> float:
+    """The mean F1 of the classes that have rows or are predicted, from K [C, C]."""
+    return _mean(_share(2 * np.diagonal(K), K.sum(1) + K.sum(0)))
 
 
 def summarise_classes(steps: np.ndarray, last: np.ndarray) -> ClassMetrics:
@@ -100,10 +100,10 @@ def summarise_classes(steps: np.ndarray, last: np.ndarray) -> ClassMetrics:
     rows = online.sum(1)
     rows = rows[rows > 0]
     return ClassMetrics(
-        balanced_acc_online=float(balanced_accuracy(online)),
-        macro_f1_online=float(macro_f1(online)),
-        balanced_acc_final=float(balanced_accuracy(final)),
-        macro_f1_final=float(macro_f1(final)),
+        balanced_acc_online=balanced_accuracy(online),
+        macro_f1_online=macro_f1(online),
+        balanced_acc_final=balanced_accuracy(final),
+        macro_f1_final=macro_f1(final),
         class_imbalance=float(rows.max() / rows.min()),
     )
 
@@ -131,15 +131,5 @@ def _mean(values: np.ndarray) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
-def _right(K: np.ndarray) -> np.ndarray:
-    return np.diagonal(K, axis1=-2, axis2=-1)
-
-
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
-
-
-def _mean_known(values: np.ndarray) -> np.ndarray:
-    """Over the last axis, without NaN; NaN where nothing is left."""
-    known = np.isfinite(values)
-    return _share(np.where(known, values, 0).sum(-1), known.sum(-1))

@@ -5,7 +5,6 @@ as missing, and one that is out of all proportion to its feature does not set th
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,9 +52,6 @@ class Scaler:
     def rounding(self) -> Tensor:
         """The spread that scaling and undoing may leave in a feature that does not vary."""
         return 1e-6 * (self.mean.abs() + self.scale)
-
-    def state(self) -> dict[str, Any]:
-        return vars(self).copy()
 
 
 def without_outliers(X: Tensor) -> Tensor:

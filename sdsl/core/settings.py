@@ -21,4 +21,4 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, arbitrary_
 @dataclass_transform()
 def settings(cls: type[T]) -> type[T]:
     """The class as a dataclass that checks what it is made with."""
-    return dataclass(cls, config=STRICT)
+    return dataclass(cls, config=STRICT)  # type: ignore[return-value]

@@ -8,6 +8,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,8 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or error}).") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _pack(data: Any, tensors: dict[str, Tensor], where: str) -> Any:
@@ -81,7 +83,7 @@ def _pack(data: Any, tensors: dict[str, Tensor], where: str) -> Any:
     if isinstance(data, float):
         return data if math.isfinite(data) else {"float": repr(data)}
     if isinstance(data, np.ndarray) and data.dtype.kind in "biuf":
-        return {"array": _store(torch.from_numpy(np.ascontiguousarray(data)), tensors)}
+        return {"array": _store(torch.from_numpy(data.copy()), tensors)}
     if isinstance(data, Tensor):
         return {"tensor": _store(data, tensors)}
     if isinstance(data, list | tuple):
@@ -109,16 +111,11 @@ def _unpack(entry: Any, tensors: Mapping[str, Tensor]) -> Any:
     if not isinstance(entry, dict):
         return entry
     ((kind, value),) = entry.items()
-    if kind == "float":
-        return float(value)
-    if kind == "array":
-        return tensors[value].numpy()
-    if kind == "tensor":
-        return tensors[value]
-    if kind == "list":
-        return [_unpack(item, tensors) for item in value]
-    if kind == "tuple":
-        return tuple(_unpack(item, tensors) for item in value)
+    if kind in ("tensor", "array"):
+        return tensors[value] if kind == "tensor" else tensors[value].numpy()
+    if kind in ("list", "tuple"):
+        items = [_unpack(item, tensors) for item in value]
+        return items if kind == "list" else tuple(items)
     if kind == "dict":
         return {_unpack(key, tensors): _unpack(item, tensors) for key, item in value}
-    raise ValueError(f"unknown kind {kind!r}")
+    return float(entry["float"])
