@@ -1,59 +1,60 @@
 """RECORD (Guo et al., KDD 2020): pseudo-label, detect shift, restore a buffer by influence.
 
-A class's rows, by confidence: in_c (overlap) | out_c (shifted). IF(x), x in in_c, on the loss over
-out_c ranks what enters the class's first-in first-out queue. The equation of IF is in
-sdsl/algorithms/influence_function.py.
+A class's rows, by confidence: in_c (overlap) | out_c (shifted). On the logistic problem of in_c
+against rows of the other classes' in, with their outs as test rows,
+
+IF(x) = mean_te y_te s(-y_te th.x_te) s(-y th.x) y x_te' H^-1 x         (Eq. 5; s: logistic)
+
+is how much up-weighting the training row x lowers the test loss. Rows with IF > 0 enter the class's
+first-in first-out queue, the most influential last.
 """
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.influence_function import influence, logistic
 from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import number, setting
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
-from sdsl.core.replica import Rows
+from sdsl.core.rows import Rows
+from sdsl.core.settings import Count, Positive, Share, Weight, settings
 from sdsl.core.training import Training
 
+Queues = dict[int, Tensor]  # by class: rows [k, d], the oldest first
 
-@dataclass
+
+@settings
 class Influence(Labeler):
-    size: int = number(low=1)  # B, shared evenly by the classes' queues
-    cut: float = number(low=0, high=1)  # only in the released code: rows below it are ignored
-    strength: float = number(low=0)  # C = strength / n of the logistic problem
-    code_parity: bool = setting()  # the released code's s(+y th.x) for the training gradient
-    keep_gold: bool = setting()  # D stays outside the queues and is never evicted
-    refit: bool = setting()  # a fresh network labels X_t; false: the learner, as replay left it
-    hidden: list[int] | None = setting()  # widths of that network; null: the learner's
-    fit: Training = setting()
+    size: Positive  # B, shared evenly by the classes' queues
+    cut: Share  # only in the released code: rows below it are ignored
+    strength: Weight  # C = strength / n of the logistic problem
+    code_parity: bool  # the released code's s(+y th.x) for the training gradient
+    keep_gold: bool  # D stays outside the queues and is never evicted
+    refit: bool  # a new network labels X_t; false: the learner, as replay left it
+    hidden: list[Count] | None  # widths of that network; null: the learner's
+    fit: Training
 
     long_memory = True
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
         stored = step.lookback
-        if not self.keep_gold and not stored.X.shape[1]:
+        if not self.keep_gold and not len(stored):
             stored = step.gold  # the first step: D fills the queues
         if self.refit:
             learner = self.generator(step, stored, learner)
-        p, y = learner.probabilities(step.X).max(2)  # [S, n] each
-        S, n = y.shape
-        u = step.draws.uniform(2, learner.classes, n)  # one shape for all replicas, used or not
-        queues = [Queues(*stored.replica(s)) for s in range(S)]
-        log = torch.tensor([self.refill(queues[s], step.X[s], p[s], y[s], u[s]) for s in range(S)])
-        rows = Rows.ragged([q.rows(step.X[s]) for s, q in enumerate(queues)])
-        return Pseudo(
-            y,
-            fixed_width(rows, self.size),
-            {"pushed": log[:, 0], "classes_by_confidence": log[:, 1], "stored": rows.count},
-        )
+        p, y = learner.probabilities(step.X).max(1)  # [n] each
+        u = step.draws.uniform(2, learner.classes, len(y))  # as many, whether used or not
+        queues = {c: stored.X[stored.y == c] for c in stored.y.unique().tolist()}
+        log = self.refill(queues, step.X, p, y, u)
+        kept = [Rows(X, torch.full((len(X),), c)) for c, X in sorted(queues.items())]
+        rows = Rows.cat(*kept) if kept else stored
+        return Pseudo(y, rows, log | {"stored": float(len(rows))})
 
     def generator(self, step: Step, stored: Rows, learner: Learner) -> Learner:
         """A mean teacher trained from scratch on the stored set, X_t unlabelled."""
-        own = copy(learner)  # shares the initialisation generators, not the parameters
+        own = copy(learner)  # shares the initialisation generator, not the parameters
         if self.hidden is not None:
             own.sizes = layer_sizes(learner.sizes[0], self.hidden, learner.classes)
         own.reset()
@@ -63,11 +64,16 @@ class Influence(Labeler):
         own.fit(how, sets, step.draws, unlabelled=step.X)
         return own
 
-    def refill(self, queues: "Queues", X: Tensor, p: Tensor, y: Tensor, u: Tensor) -> tuple:
-        """One replica: push each class's best rows, worst first; (rows, classes by confidence)."""
+    def refill(
+        self, queues: Queues, X: Tensor, p: Tensor, y: Tensor, u: Tensor
+    ) -> dict[str, float]:
+        """Push each class's best rows, worst first, and evict the oldest, gold among them (Eq. 7).
+
+        p, y [n]: confidence and label of X. u [2, C, n]: uniform, to pick rows of other classes.
+        """
         classes = y.unique().tolist()
-        # RECORD counts the predicted classes only; one that is still held needs its share too.
-        capacity = max(1, self.size // len(queues.classes | set(classes)))
+        # RECORD counts the predicted classes only; one that still has rows needs its share too.
+        capacity = max(1, self.size // len(queues.keys() | set(classes)))
         halves = {c: split(p, y == c, self.cut) for c in classes}
         pushed = fallbacks = 0
         for c in classes:
@@ -82,10 +88,11 @@ class Influence(Labeler):
             else:
                 best, fallbacks = torch.cat([near, far]), fallbacks + 1
             best = best[:capacity]
-            queues.push(c, X[best.flip(0)])
+            queues[c] = torch.cat([queues.get(c, X[:0]), X[best.flip(0)]])
             pushed += len(best)
-        queues.evict(capacity)
-        return pushed, fallbacks
+        for c, rows in queues.items():
+            queues[c] = rows[-capacity:]
+        return {"pushed": float(pushed), "classes_by_confidence": float(fallbacks)}
 
     def influence(self, train: Tensor, test: Tensor) -> Tensor:
         """IF of the first half of train, the class's own rows; the second halves are the rest."""
@@ -96,30 +103,6 @@ class Influence(Labeler):
         a, b = signs(len(train)), signs(len(test))
         theta = logistic(train, a, self.strength)
         return influence(theta, train, a, test, b, self.code_parity)[: len(train) // 2]
-
-
-class Queues:
-    """One replica's buffer: a first-in first-out queue a class, oldest row first."""
-
-    def __init__(self, X: Tensor, y: Tensor):
-        self.held = {c: X[y == c] for c in y.unique().tolist()}
-
-    @property
-    def classes(self) -> set[int]:
-        return set(self.held)
-
-    def push(self, c: int, X: Tensor) -> None:
-        self.held[c] = torch.cat([self.held.get(c, X[:0]), X])
-
-    def evict(self, capacity: int) -> None:
-        """The oldest go first, gold rows among them (RECORD's Eq. 7)."""
-        self.held = {c: X[-capacity:] for c, X in self.held.items()}
-
-    def rows(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        parts = sorted(self.held.items())
-        X = torch.cat([X for _, X in parts]) if parts else like[:0]
-        y = [torch.full((len(X),), c, dtype=torch.long) for c, X in parts]
-        return X, torch.cat(y) if y else torch.zeros(0, dtype=torch.long)
 
 
 def split(p: Tensor, mine: Tensor, cut: float) -> tuple[Tensor, Tensor]:
@@ -141,8 +124,43 @@ def signs(n: int) -> Tensor:
     return torch.cat([torch.ones(n // 2), -torch.ones(n - n // 2)]).double()
 
 
-def fixed_width(rows: Rows, n: int) -> Rows:
-    """Padded to n rows, so that no shape depends on which other replicas run."""
-    S, k, d = rows.X.shape
-    X = torch.cat([rows.X, rows.X.new_zeros(S, max(0, n - k), d)], 1)
-    return Rows(X, torch.cat([rows.y, rows.y.new_zeros(S, max(0, n - k))], 1), rows.count)
+def logistic(X: Tensor, y: Tensor, strength: float, rounds: int = 50) -> Tensor:
+    """argmin |th|^2 / 2 + strength mean log(1 + exp(-y th.x)), by Newton's method; y is +1 or -1.
+
+    scikit-learn's LogisticRegression(C=strength / n, fit_intercept=False), in a few small solves.
+    With fewer rows than features theta = X' a, and the systems have n equations: the gradient is
+    X' r, and (I + X' D X)^-1 X' r = X' (I + D K)^-1 r with K = X X'.
+    """
+    n, d = X.shape
+    few, c = n < d, strength / n
+    K = X @ X.T if few else X
+    theta, eye = X.new_zeros(min(n, d)), torch.eye(min(n, d), dtype=X.dtype)
+    for _ in range(rounds):
+        s = torch.sigmoid(-y * (K @ theta))
+        if few:
+            grad, curvature = theta - c * s * y, (c * s * (1 - s))[:, None] * K
+        else:
+            grad = theta - strength * (X.T @ (s * y)) / n
+            curvature = strength * (X.T @ ((s * (1 - s))[:, None] * X)) / n
+        if (X.T @ grad if few else grad).abs().max() < 1e-8:  # RECORD's tolerance
+            break
+        theta = theta - torch.linalg.solve(eye + curvature, grad)
+    return X.T @ theta if few else theta
+
+
+def influence(
+    theta: Tensor, X: Tensor, y: Tensor, X_te: Tensor, y_te: Tensor, code_parity: bool = False
+) -> Tensor:
+    """IF of every training row [n], with H = mean s(u) s(-u) x x', u = th.x, its ridge left out."""
+    u = X @ theta
+    # The test loss falls fastest along g.
+    g = X_te.T @ (y_te * torch.sigmoid(-y_te * (X_te @ theta))) / len(y_te)  # [d]
+    # pinv(H) g from the thin SVD of H's root: also sound with fewer rows than features.
+    root = (torch.sigmoid(u) * torch.sigmoid(-u) / len(u)).sqrt()[:, None] * X  # root' root = H
+    _, sv, V = torch.linalg.svd(root, full_matrices=False)
+    keep = sv > sv.max() * max(root.shape) * torch.finfo(sv.dtype).eps
+    V, sv = V[keep], sv[keep]
+    z = V.T @ ((V @ g) / sv**2)  # [d]
+    # The released code has s(+y th.x) here, which ranks rows that are already fitted first.
+    factor = torch.sigmoid((1 if code_parity else -1) * y * u)
+    return factor * y * (X @ z)

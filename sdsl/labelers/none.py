@@ -1,13 +1,12 @@
-"""No generation: the rows pass on with the model's own predictions, which nobody trains on."""
-
-from dataclasses import dataclass
+"""No generation: the rows pass on with the model's own predictions, which are not trained on."""
 
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.learner import Learner
-from sdsl.core.replica import Rows
+from sdsl.core.rows import Rows
+from sdsl.core.settings import settings
 
 
-@dataclass
+@settings
 class NoLabels(Labeler):
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        return Pseudo(y=None, rows=Rows.full(step.X, learner.predict(step.X)))
+        return Pseudo(None, Rows(step.X, learner.predict(step.X)))

@@ -1,33 +1,29 @@
 """The oracle: true labels of all segments so far (JT), or of the current one (control)."""
 
-from dataclasses import dataclass
-
 import torch
 
 from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import setting
+from sdsl.core.draws import Draws
 from sdsl.core.learner import Learner
-from sdsl.core.replica import Draws, Rows
+from sdsl.core.rows import Rows
+from sdsl.core.settings import settings
 
 
-@dataclass
+@settings
 class Oracle(Labeler):
-    keep_all: bool = setting()  # JT keeps every segment; false: X_t alone
+    keep_all: bool  # JT keeps every segment; false: X_t alone
 
     privileged = True
 
-    def own_units(self) -> bool:
-        return self.keep_all
-
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        self.seen: list[Rows] = []
+        self.X, self.y = gold.X[:0], gold.y[:0]  # of all segments, in the units of t=0
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
         assert step.truth is not None  # a privileged component is shown it
-        rows = Rows.full(step.X, step.truth)
-        if self.keep_all:
-            self.seen.append(rows)
-            X, y = (torch.cat([getattr(r, a) for r in self.seen], 1) for a in ("X", "y"))
-            rows = Rows.full(X, y)
-        held = rows.count * (step.X.shape[2] + 1) * self.keep_all
-        return Pseudo(step.truth, rows, {"memory_numbers": held})
+        if not self.keep_all:
+            return Pseudo(step.truth, Rows(step.X, step.truth))
+        self.X, self.y = torch.cat([self.X, step.fixed().X]), torch.cat([self.y, step.truth])
+        moved = step.scaler is not step.first
+        X = step.scaler(step.first.undo(self.X)) if moved else self.X
+        held = float(len(X) * (X.shape[1] + 1))
+        return Pseudo(step.truth, Rows(X, self.y), {"memory_numbers": held})

@@ -1,136 +1,231 @@
-"""Robust pseudo-labels (paper section 3.2, Algorithm 1): supervised fit, prototypes, semantics.
+"""Robust pseudo-labels (paper section 3.2): Algorithm 1 whole.
 
-u_c = sum p_c(x) f(x) / sum p_c(x);  y = argmin_c 1 - cos(f(x), u_c);  u_c = mean of f over y = c,
-repeated to convergence while L = CE(D) + CE(D_{t-1}) + CE(X_t, y) + R(U) updates the encoder.
-With shares=estimated prototypes are means over the classifier's labels from the start (p leaks from
-a large class into the prototype of a small one), and y weighs classes by their shares.
+Step 1     h = g(f(x)) is fitted to gold D and the lookback D_{t-1}; X_t counts as unlabelled
+Eq. 3      u_c = sum_x p_c(x) f(x) / sum_x p_c(x)               prototypes from the network's p
+Eq. 4      y = argmin_c 1 - cos(f(x), u_c)                      labels from prototypes
+Eq. 5      u_c = mean of f(x) over y = c                        prototypes from labels
+Eq. 7      R(U) = |U - H^T V|^2, V fixed by gold                invariant label semantics
+Eqs. 2, 8  CE(D) + CE(D_{t-1}) + CE(X_t, y) + R(U) is descended between rounds of Eqs. 4, 5 and 7
+
+Two settings are not the paper's, and labelers/trust.py has their equations: `trust` lets gold's
+weight fall, and shares=estimated weighs classes by their sizes in Eq. 4. With the latter prototypes
+are means over the network's labels from the start: p leaks from a large class into the prototype of
+a small one.
 """
 
 from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdsl.algorithms.feedback import Feedback
-from sdsl.algorithms.semantics import class_means, is_off, semantics
-from sdsl.algorithms.shares import assign_by_shares, counted, stands_for
-from sdsl.algorithms.trust import Trust
-from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import choice, number, setting
+from sdsl.core.contract import Labeler, Log, Pseudo, Step
+from sdsl.core.descent import adam, sgd
+from sdsl.core.draws import Batches, Draws
+from sdsl.core.kernel import cross_entropy, cross_entropy_slope, zeros
 from sdsl.core.learner import Learner
-from sdsl.core.network import forward
-from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.network import arrays, backward, forward, trace
+from sdsl.core.rows import Rows
+from sdsl.core.settings import Positive, Share, Weight, settings
 from sdsl.core.training import Training
+from sdsl.labelers.trust import Trust, assign_by_shares
 
-TERMS = ("loss_gold", "loss_lookback", "loss_pseudo")
 
-
-@dataclass
+@settings
 class Robust(Labeler):
-    fit: Training = setting()  # step 1, on gold and lookback
-    feedback: Training = setting()  # a round's gradient steps on L
-    origin: str = choice("fresh", "previous")  # what step 1 starts from
-    rounds: int = number(low=1)
-    tolerance: float = number(low=0, high=1)  # converged: a smaller share of labels changed
-    trust: Trust = setting()  # how gold's weight falls
-    gold: float = number(low=0)  # the weight of each term of L
-    lookback: float = number(low=0)
-    pseudo: float = number(low=0)
-    semantics: float = number(low=0)
-    ils: str = choice("project", "gram", "off")
-    anchor: float = number(low=0)  # how hard prototypes are pulled to the label embedding
-    energy: float = number(low=0, high=1)  # of the label embedding's rank
-    center: str = choice("prototypes", "segment", "origin")  # where cosines are measured from
-    shares: str = choice("estimated", "equal")  # of the classes; equal: the paper's
-    share: float = number(low=0)  # segments that the last shares stand for
-
-    def reduces_to(self, classes: int) -> dict[str, str]:
-        return {"ils": "off"} if is_off(self.ils, classes) else {}
+    fit: Training  # step 1
+    feedback: Training  # the gradient steps of a round
+    origin: Literal["fresh", "previous"]  # the parameters that step 1 starts from
+    rounds: Positive
+    tolerance: Share  # labels have settled: a smaller share of them changed
+    trust: Trust  # how gold's weight falls
+    gold: Weight  # the weight of each term of L
+    lookback: Weight
+    pseudo: Weight
+    semantics: Weight
+    ils: Literal["project", "gram", "off"]
+    anchor: Weight  # how hard prototypes are pulled to the label embedding
+    energy: Share  # of the label embedding's rank
+    center: Literal["prototypes", "segment", "origin"]  # cosines are measured from here
+    shares: Literal["estimated", "equal"]  # of the classes; equal: the paper's
+    share: Weight  # segments that the last shares stand for
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        f = learner.features(gold.X)
-        self.label_semantics = semantics(self.ils, gold, f, learner.classes, self.energy)
-        size = counted(gold.y, learner.classes, gold.mask)
-        self.last_shares = size / size.sum(1, keepdim=True)  # [S, C]
+        U, size = class_means(learner.features(gold.X), gold.y, learner.classes)
+        self.projector = label_projector(U, self.energy)  # [C, C], the same at every step
+        self.last_shares = size.double() / len(gold)  # [C]
 
-    @torch.no_grad()
     def label(self, step: Step, learner: Learner) -> Pseudo:
         kept = self.trust(step, learner.classes)
-        before = self.share * stands_for(step)[:, None] * self.last_shares
         # What gold loses the lookback gains: the supervised terms weigh the same at every step.
-        weights: list[float | Tensor]
-        weights = [self.gold * kept, self.lookback + self.gold * (1 - kept)]
+        weights = [float(self.gold * kept), float(self.lookback + self.gold * (1 - kept))]
         if self.origin == "fresh":
-            # Algorithm 1 asks for random parameters. An encoder carried along folds the classes
-            # together where its own last labels were; a new one keeps the geometry of X_t.
+            # An encoder carried along folds the classes together where its own last labels were.
             learner.reset()
-        learner.fit(self.fit, [step.gold, step.lookback], step.draws, weights, step.X)
-        self.label_semantics.update(step.gold, learner.features(step.gold.X))
+        loss = learner.fit(self.fit, [step.gold, step.lookback], step.draws, weights, step.X)
+        V = self.embedding(step.gold, learner)
         f, logits = forward(step.X, learner.theta)
-        U, y = soft_prototypes(f, logits), logits.argmax(2)
+        y, U = logits.argmax(1), soft_prototypes(f, logits)
         if self.shares == "estimated":
             U = prototypes(f, y, U)
-        S, n = y.shape
-        # All rounds' batches are drawn before the first, so that a replica that converges early
-        # draws as many numbers as one that does not.
-        sets = [step.gold, step.lookback, Rows.full(step.X, y)]
-        how, all_weights = self.feedback, [*weights, self.pseudo]
-        batches = Batches(sets, all_weights, self.rounds * how.steps, how.batch, step.draws)
-        widths = [how.batch or rows.X.shape[1] for rows in sets]
-        feedback = Feedback(learner, how, batches, widths)
-        running, rounds = torch.ones(S, dtype=torch.bool), torch.zeros(S)
-        # A replica that takes no step pays no loss; it says so alone as it does beside others.
-        active = self.label_semantics.active and self.semantics
-        names = [*TERMS, "loss_semantics"] if active else TERMS
-        log = {name: torch.zeros(S) for name in names}
-        for _ in range(self.rounds):
-            f, logits = forward(step.X, learner.theta)
-            refined = self.label_semantics.refine(U, self.anchor)
-            new, _ = self.assign(f, refined, y, logits, kept, before)
-            changed = (new != y).float().mean(1)
-            y = torch.where(running[:, None], new, y)
-            U = torch.where(running[:, None, None], prototypes(f, y, refined), U)
-            rounds += running
-            running = running & (changed >= self.tolerance)
-            if not running.any():
-                break
-            batches.y[:, -n:] = y
-            paid = feedback.round(running, step.X, y, self.label_semantics, self.semantics)
-            for name, term in zip(log, paid.unbind(1), strict=False):
-                log[name] = torch.where(running, term, log[name])
-        U = self.label_semantics.refine(U, self.anchor)
-        f, logits = forward(step.X, learner.theta)
-        y, self.last_shares = self.assign(f, U, y, logits, kept, before)
-        ils = torch.full((S,), float(self.label_semantics.active))
-        log |= {"rounds": rounds, "ils_active": ils, "gold_trust": kept}
-        return Pseudo(y, Rows.full(step.X, y), log)
+        sets, steps = [step.gold, step.lookback, Rows(step.X, y)], self.rounds * self.feedback.steps
+        batches = Batches(sets, [*weights, self.pseudo], steps, self.feedback.batch, step.draws)
+        feedback = Feedback(self.feedback, learner, batches)
+        log: Log = {"gold_trust": float(kept), "ils_active": float(V is not None)}
+        log["loss_label"] = loss
+        rounds, settled = 0, False
+        while rounds < self.rounds and not settled:
+            U = V.refine(U, self.anchor) if V else U
+            new, _ = self.assign(step, f, U, y, logits, kept)
+            settled = float((new != y).float().mean()) < self.tolerance
+            y, U, rounds = new, prototypes(f, new, U), rounds + 1
+            if not settled:
+                log |= feedback.round(step.X, y, V, self.semantics)
+                f, logits = forward(step.X, learner.theta)
+        U = V.refine(U, self.anchor) if V else U
+        y, self.last_shares = self.assign(step, f, U, y, logits, kept)
+        return Pseudo(y, Rows(step.X, y), log | {"rounds": float(rounds)})
 
     def assign(
-        self, f: Tensor, U: Tensor, y: Tensor, logits: Tensor, kept: Tensor, before: Tensor
+        self, step: Step, f: Tensor, U: Tensor, y: Tensor, logits: Tensor, kept: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Eq. 4, with or without shares, and the shares [S, C]; y: the labels so far."""
-        if self.shares == "estimated":
-            return assign_by_shares(f, U, y, logits, kept, before)
-        return assign(f, U, self.center), self.last_shares
+        """(labels [n] by Eq. 4, with or without shares; the shares [C]). y: the labels so far."""
+        if self.shares == "equal":
+            return assign(f, U, self.center), self.last_shares
+        # Rows of a segment, so that the last shares outweigh a segment of one row.
+        rows = max(len(step.lookback), len(step.X))
+        return assign_by_shares(f, U, y, logits, kept, self.share * rows * self.last_shares)
+
+    def embedding(self, gold: Rows, learner: Learner) -> "Semantics | None":
+        """The label embedding of this step; None without ILS.
+
+        One direction for two classes would make their prototypes parallel, so `project` is off.
+        """
+        if self.ils == "off" or (self.ils == "project" and learner.classes < 3):
+            return None
+        if self.ils == "project":
+            return Semantics("project", self.projector)
+        # Of gold in the encoder of now, or encoder drift would pass for semantic drift.
+        U, _ = class_means(learner.features(gold.X), gold.y, learner.classes)
+        return Semantics("gram", gram_embedding(U))
+
+
+# Eqs. 3 to 5
 
 
 def soft_prototypes(f: Tensor, logits: Tensor) -> Tensor:
-    """Eq. 3: softmax-weighted feature means, [S, C, m]."""
-    p = logits.softmax(2)  # [S, n, C]
-    return p.transpose(1, 2) @ f / p.sum(1)[:, :, None].clamp(min=1e-8)
+    """Eq. 3: softmax-weighted means [C, m] of the features f [n, m]."""
+    p = logits.softmax(1)  # [n, C]
+    return p.T @ f / p.sum(0)[:, None].clamp(min=1e-8)
 
 
 def assign(f: Tensor, U: Tensor, center: str) -> Tensor:
-    """Eq. 4: the class whose prototype is nearest in cosine distance, [S, n]."""
+    """Eq. 4: the class whose prototype is nearest in cosine distance, [n]."""
     if center != "origin":
-        # ReLU features share one orthant; between the prototypes, class sizes have no say.
-        origin = (U if center == "prototypes" else f).mean(1, keepdim=True)
+        # ReLU features share one orthant. The prototypes' mean does not depend on class sizes.
+        origin = (U if center == "prototypes" else f).mean(0)
         f, U = f - origin, U - origin
-    return (F.normalize(f, dim=2) @ F.normalize(U, dim=2).transpose(1, 2)).argmax(2)
+    return (F.normalize(f) @ F.normalize(U).T).argmax(1)
 
 
 def prototypes(f: Tensor, y: Tensor, previous: Tensor) -> Tensor:
     """Eq. 5: the mean feature of each class; a class without members keeps its prototype."""
-    U, size = class_means(f, y, previous.shape[1])
-    return torch.where(size > 0, U, previous)
+    U, size = class_means(f, y, len(previous))
+    return torch.where(size[:, None] > 0, U, previous)
+
+
+def class_means(f: Tensor, y: Tensor, classes: int) -> tuple[Tensor, Tensor]:
+    """(mean feature of each class [C, m], members of each class [C])."""
+    members = F.one_hot(y, classes).to(f.dtype)  # [n, C]
+    size = members.sum(0)
+    return members.T @ f / size[:, None].clamp(min=1), size
+
+
+# Eq. 7. Prototypes are rows here, U [C, m], so H^T V stands transposed.
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """Prototypes held to the label embedding of gold.
+
+    project  the literal reading, the span of V: for given U the best H^T V is P U, P the projector
+             on the row space of V [C, C]
+    gram     prototypes keep gold's mutual angles and lengths up to a rotation: V = S Q^T of gold's
+             prototypes, H orthonormal (orthogonal Procrustes). Not empty for two classes
+    """
+
+    reading: Literal["project", "gram"]
+    V: Tensor  # P, or V^T [C, C]
+
+    def fitted(self, U: Tensor) -> Tensor:
+        """H^T V at the best H [C, m]."""
+        if self.reading == "project":
+            return self.V @ U
+        A, _, B = torch.linalg.svd(U.T @ self.V, full_matrices=False)
+        return self.V @ (A @ B).T
+
+    def refine(self, E: Tensor, anchor: float) -> Tensor:
+        """argmin_U |U - E|^2 + anchor |U - H^T V|^2, in closed form."""
+        return (E + anchor * self.fitted(E)) / (1 + anchor)
+
+    def penalty(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """(R(U) = |U - H^T V|^2 / (m C), dR/dU at the best H [C, m])"""
+        gap = U - self.fitted(U)
+        return gap.square().mean(), gap * (2 / gap.numel())
+
+
+def label_projector(U: Tensor, energy: float) -> Tensor:
+    """P [C, C] on the row space of V, from gold's prototypes U [C, m].
+
+    V holds the leading label-side singular vectors of U: as few as carry `energy` of the squared
+    singular values, and at most C - 1, since C would make the constraint empty.
+    """
+    left, values, _ = torch.linalg.svd(U.double())
+    share = values.square().cumsum(0) / values.square().sum().clamp(min=1e-30)
+    V = left[:, : min(int((share < energy).sum()) + 1, len(U) - 1)]
+    return (V @ V.T).to(U.dtype)
+
+
+def gram_embedding(U: Tensor) -> Tensor:
+    """V^T = Q S [C, C] with U U^T = Q S^2 Q^T."""
+    values, Q = torch.linalg.eigh(U.double() @ U.double().T)
+    return (Q * values.clamp(min=0).sqrt()).to(U.dtype)
+
+
+# Eq. 8
+
+
+class Feedback:
+    """Descent on L_total; a round goes on where the last one's batches and momentum ended."""
+
+    def __init__(self, how: Training, learner: Learner, batches: Batches):
+        self.how, self.learner, self.batches = how, learner, batches
+        self.steps = enumerate(batches)
+        self.m, self.v = zeros(arrays(learner.theta)), zeros(arrays(learner.theta))
+
+    def round(self, X: Tensor, y: Tensor, V: Semantics | None, weight: float) -> Log:
+        """The steps of a round with the labels y [n] of X; the last one's losses."""
+        self.batches.y[-len(y) :] = y  # X_t is the last of the sets
+        theta = self.learner.theta
+        log: Log = {}
+        for k, (x, label, w) in islice(self.steps, self.how.steps):
+            inputs, logits = trace(x, theta)
+            log["loss_label"] = float(cross_entropy(*arrays([logits, label, w])))
+            cross_entropy_slope(*arrays([logits, label, w]))  # in the place of the logits
+            grads = backward(inputs, logits, theta)
+            if V and weight:
+                inputs, logits = trace(X, theta)
+                U, size = class_means(inputs[-1], y, self.learner.classes)
+                penalty, slope = V.penalty(U)
+                log["loss_semantics"] = weight * float(penalty)
+                pull = weight * (slope / size[:, None].clamp(min=1))[y]  # dR/df(x) [n, m]
+                more = backward(inputs, torch.zeros_like(logits), theta, pull)
+                grads = [g + other for g, other in zip(grads, more, strict=True)]
+            rate, at = self.how.rate(k), (arrays(theta), self.m)
+            if self.how.optimizer == "adam":
+                adam(*at, self.v, arrays(grads), rate, k + 1)
+            else:
+                sgd(*at, arrays(grads), rate, self.how.momentum)
+        return log

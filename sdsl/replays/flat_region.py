@@ -1,186 +1,220 @@
-"""Flat-region replay (paper Eqs. 9-11, Algorithm 2): a min-max search projected on and off M.
+"""Flat-region replay (paper Eqs. 9-11): Algorithm 2 whole, a min-max search projected on and off M.
 
-xi <- xi + eta1 P_M grad L(theta + xi);  theta <- theta - eta2 (I - P_M) grad L(theta + xi),
-M spanned, layer by layer, by what the previous model's layers see of gold and lookback. xi starts
-from 0 at every step of descent. Algorithm 2 as printed carries it on, and nothing bounds it there.
+Eq. 9, 10  xi <- xi + eta1 P_M grad L(theta + xi)                      the worst case nearby, in M
+Eq. 11     theta <- theta - eta2 (I - P_M) grad L(theta + xi)          descent off M
 
-With `held` what drift has made untrue is let go. c = trust in gold and in the lookback: each set's
-loss weighs c of its own, its rows count c in M, and max(c) P_M stands for P_M (more of it where
-inputs are large, see algorithms/subspace): where neither holds any longer, replay is plain descent
-on the new labels. It starts from a network that has gone 1 - max(c) of the classes' common way:
-left behind, its units die or swell as rows travel off.
+L = CE(D) + CE(D_{t-1}) + CE(X_t, y_t). M is spanned, layer by layer, by what the previous model's
+layers see of gold and lookback; P_M = V^T V with V [rank, in + 1] orthonormal. xi starts from 0 at
+every step of descent: Algorithm 2 as printed carries it on, and nothing bounds it there.
 """
 
-from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdsl.algorithms.flat_search import How, search, space_of
-from sdsl.algorithms.rehearsal import Rehearsal
-from sdsl.algorithms.semantics import class_means
-from sdsl.algorithms.subspace import held_part, leading
-from sdsl.algorithms.trust import Trust
-from sdsl.core.contract import Pseudo, Replay, Step
-from sdsl.core.fields import choice, number, setting
-from sdsl.core.kernel import buffers
+from sdsl.core.compiled import compiled
+from sdsl.core.contract import Log, Pseudo, Replay, Step
+from sdsl.core.descent import sgd
+from sdsl.core.draws import Batches
+from sdsl.core.kernel import (
+    NO_PULL,
+    Array,
+    Arrays,
+    Buffers,
+    Number,
+    add,
+    backward,
+    buffers,
+    copy,
+    cross_entropy,
+    cross_entropy_slope,
+    gather,
+    trace,
+    zeros,
+)
 from sdsl.core.learner import Learner
-from sdsl.core.network import Theta, affine, arrays
-from sdsl.core.replica import Batches, Draws, Rows
+from sdsl.core.network import affine, arrays
+from sdsl.core.settings import Count, Positive, Share, Weight, settings
+from sdsl.labelers.trust import Trust
 
-SAMPLES = 256  # of memory at each step
 
-
-@dataclass
+@settings
 class FlatRegion(Replay):
-    steps: int = number(low=0)
-    batch: int = number(low=1)
-    eta1: float = number(low=0)  # the paper's ascent step
-    eta2: float = number(low=0)  # the paper's descent step
-    momentum: float = number(low=0, high=1)  # after projection, so its state stays off M
-    ascents: int = number(low=1)
-    energy: float = number(low=0, high=1)  # of the representations that M keeps
-    cap: float = number(low=0, high=1)  # M takes at most this share of a layer's inputs
-    rows: int = number(low=1)  # gold rows M is built from, besides the lookback
-    origin: str = choice("previous", "generation")  # whose parameters replay starts from
-    no_xi: bool = setting()
-    no_proj: bool = setting()
-    xi: str = choice("fresh", "carried")  # carried: from one step of descent to the next
-    xi_norm: str = choice("none", "sam")  # sam: xi rescaled to length rho
-    rho: float = number(low=0)
-    trust: Trust = setting()  # how gold's weight falls
-    held: Trust = setting()  # how the lookback's falls, and with both of them M
-    gold: float = number(low=0)  # the weight of each set's mean loss
-    lookback: float = number(low=0)
-    segment: float = number(low=0)
-    memory: float = number(low=0)  # of samples of the past; 0: no memory is kept
-    memory_rows: float = number(low=0)  # memory's size, in rows with labels
+    steps: Count
+    batch: Positive
+    eta1: Weight  # the paper's ascent step
+    eta2: Weight  # the paper's descent step
+    momentum: Share  # after projection, so its state stays off M
+    ascents: Positive
+    energy: Share  # of the representations that M keeps
+    cap: Share  # M takes at most this share of a layer's inputs
+    rows: Positive  # gold rows M is built from, besides the lookback
+    origin: Literal["previous", "generation"]  # the parameters that replay starts from
+    no_xi: bool
+    no_proj: bool
+    xi: Literal["fresh", "carried"]  # carried: from one step of descent to the next
+    xi_norm: Literal["none", "sam"]  # sam: xi rescaled to length rho
+    rho: Weight
+    trust: Trust  # how gold's weight falls
+    gold: Weight  # the weight of each set's mean loss
+    lookback: Weight
+    segment: Weight
 
-    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        if self.memory:
-            self.rehearsal = Rehearsal(gold, learner.classes, self.memory_rows)
-
-    @torch.no_grad()
-    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
-        kept, back = (
-            self.held.beside(pseudo.rows, rows, step, learner.classes)
-            for rows in (step.gold, step.lookback)
-        )
-        kept = kept * self.trust(step, learner.classes)
-        M, rank = self.subspace(step, (kept, back) if self.lets_go else None)
+    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
+        M = self.subspace(step)
         if self.origin == "previous":
             learner.load(step.theta)
-        if self.lets_go and step.lookback.X.shape[1]:
-            way = common_way(step.lookback, pseudo.rows, learner.classes)
-            carry(learner.theta, (1 - torch.maximum(kept, back))[:, None, None] * way)
+        kept = self.trust(step, learner.classes)
         sets = [step.gold, step.lookback, pseudo.rows]
-        weights: list[float | Tensor] = [self.gold * kept, self.lookback * back, self.segment]
-        if self.memory:
-            sets.append(self.rehearsal.samples(SAMPLES, pseudo.rows, step.draws))
-            weights.append(self.memory)
+        weights = [float(self.gold * kept), self.lookback, self.segment]
         batches = Batches(sets, weights, self.steps, self.batch, step.draws)
-        loss, rise = self.search(learner.theta, M, batches)
-        ranks = {f"rank_{layer}": r for layer, r in enumerate(rank)}
-        log = {"loss_replay": loss, "loss_rise": rise, "gold_trust": kept} | ranks
-        log["lookback_trust"] = back
-        if self.memory:
-            now = [self.rehearsal.fit(pseudo.rows, s) for s in range(len(step.X))]
-            self.rehearsal.remember(step.gold, pseudo.rows, now, step.t)
-            log["memory_numbers"] = self.rehearsal.past.numbers
-        return log
-
-    def search(
-        self, theta: Theta, M: list[list[Tensor]], batches: Batches
-    ) -> tuple[Tensor, Tensor]:
-        """From theta on, in place; (the last loss, what of it is xi's), [S] each."""
-        found = []
-        for s, bases in enumerate(M):
-            one = arrays(theta, s)
-            space = space_of(tuple(v.numpy() for v in bases), one)
-            index, *rows = arrays([batches.index, batches.X, batches.y, batches.w], s)
-            at = buffers(one, batches.shape[0])
-            found.append(search(one, self.how, space, at, tuple(rows), index))
-        loss, rise = torch.tensor(found).T
-        return loss, rise
-
-    @property
-    def how(self) -> How:
-        """The settings as the compiled search takes them."""
+        theta, V = arrays(learner.theta), arrays(M)
+        within = tuple(
+            np.empty((len(v), layer.shape[1]), np.float32)
+            for v, layer in zip(V, theta, strict=True)
+        )
+        space = Space(V, within, *(zeros(theta) for _ in range(4)))
         rho = self.rho if self.xi_norm == "sam" else 0.0
         xi = self.no_xi, self.no_proj, self.xi == "carried"
-        return How(self.eta1, self.eta2, self.momentum, self.ascents, rho, *xi)
+        how = How(self.eta1, self.eta2, self.momentum, self.ascents, rho, *xi)
+        index, *rows = arrays([batches.index, batches.X, batches.y, batches.w])
+        at = buffers(theta, batches.shape[0])
+        loss, rise = search(theta, how, space, at, tuple(rows), index)
+        ranks = {f"rank_{layer}": float(len(v)) for layer, v in enumerate(M)}
+        return {"loss_replay": loss, "loss_rise": rise, "gold_trust": float(kept)} | ranks
 
-    @property
-    def lets_go(self) -> bool:
-        """Whether M is held only as far as what spans it is trusted."""
-        return bool(self.held.overlap or self.held.agreement)
-
-    def subspace(
-        self, step: Step, trust: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[list[list[Tensor]], list[Tensor]]:
-        """(V with P_M = V^T V, [rank, in + 1], by replica and layer; the ranks [S] by layer).
-
-        M is what the layers see under the last parameters. trust: [S] in gold and in the lookback;
-        without it M is held whole.
-        """
-        gold = Rows(
-            step.gold.X[:, : self.rows],
-            step.gold.y[:, : self.rows],
-            step.gold.count.clamp(max=self.rows),
-        )
-        h = torch.cat([gold.X, step.lookback.X], 1)
-        real = torch.cat([gold.mask, step.lookback.mask], 1)[:, :, None].float()
-        most = None
-        if trust is not None:
-            most = torch.maximum(*trust)
-            share = [(c / most.clamp(min=1e-30)).sqrt()[:, None] for c in trust]  # [S, 1] each
-            sets = zip(share, (gold, step.lookback), strict=True)
-            real = real * torch.cat([c.expand(-1, r.X.shape[1]) for c, r in sets], 1)[:, :, None]
-        n = real.square().sum(1, keepdim=True).clamp(min=1e-9)
-        grams = []
+    def subspace(self, step: Step) -> list[Tensor]:
+        """V of every layer [rank, in + 1]: M is what the layers see under the last parameters."""
+        h, M = torch.cat([step.gold.X[: self.rows], step.lookback.X]), []
         for layer in step.theta:
-            seen = F.pad(h, (0, 1), value=1.0) * real  # [S, n, in + 1], bias included
-            grams.append(seen.transpose(1, 2) @ seen / n)
+            seen = F.pad(h, (0, 1), value=1.0)  # [n, in + 1], bias included
+            M.append(span(seen.T @ seen / len(seen), self.energy, self.cap))
             h = affine(h, layer).relu()
-        V, rank = span(grams, self.energy, self.cap, most)
-        layers = [list(zip(v.mT, r, strict=True)) for v, r in zip(V, rank, strict=True)]
-        bases = [[v[:r].contiguous() for v, r in one] for one in zip(*layers, strict=True)]
-        return bases, rank
+        return M
 
 
-def common_way(old: Rows, new: Rows, classes: int) -> Tensor:
-    """[S, 1, d]: how far class means went from old to new, the mean over classes in both."""
-    before, n = class_means(old.X, old.y, classes, old.mask)
-    after, m = class_means(new.X, new.y, classes, new.mask)
-    both = (n > 0) & (m > 0)  # [S, C, 1]
-    return ((after - before) * both).sum(1, keepdim=True) / both.sum(1, keepdim=True).clamp(min=1)
+def span(gram: Tensor, energy: float, cap: float) -> Tensor:
+    """V [rank, w]: the leading eigenvectors of a Gram matrix [w, w] of representations.
 
-
-@torch.no_grad()
-def carry(theta: Theta, way: Tensor) -> None:
-    """From h(x) to h(x - way), in place; way: [S, 1, d]."""
-    theta[0][:, -1:] -= way @ theta[0][:, :-1]
-
-
-def span(
-    grams: list[Tensor], energy: float, cap: float, held: Tensor | None
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Directions that each layer's inputs take, the leading ones first, and how many span M.
-
-    At most `cap` of a layer's width; held: how far M is, [S]. Layers of one width are decomposed in
-    one batched call.
+    As few as carry `energy` of the sum of the eigenvalues, and at most a share `cap` of them.
     """
-    V: dict[int, Tensor] = {}
-    rank: dict[int, Tensor] = {}
-    S = len(grams[0])
-    for width in {g.shape[1] for g in grams}:
-        layers = [i for i, g in enumerate(grams) if g.shape[1] == width]
-        together = torch.cat([grams[i] for i in layers])
-        vectors, ranks, values = leading(together, energy, most=int(cap * width))
-        if held is not None:
-            vectors = vectors * held_part(values, held.repeat(len(layers))).sqrt()[:, None]
-        for i, v, r in zip(layers, vectors.split(S), ranks.split(S), strict=True):
-            V[i], rank[i] = v, r
-    order = range(len(grams))
-    return [V[i] for i in order], [rank[i] for i in order]
+    values, vectors = eigh(gram)
+    values, vectors = values.flip(0).clamp(min=0), vectors.flip(1)
+    share = values.cumsum(0) / values.sum().clamp(min=1e-30)
+    rank = min(int((share < energy).sum()) + 1, int(cap * len(gram)))
+    return vectors[:, :rank].T.contiguous()
+
+
+def eigh(gram: Tensor) -> tuple[Tensor, Tensor]:
+    """torch's; in double precision if single precision fails, by an error or by NaN."""
+    try:
+        values, vectors = torch.linalg.eigh(gram)
+        if values.isfinite().all() and vectors.isfinite().all():
+            return values, vectors
+    except torch.linalg.LinAlgError:
+        pass
+    values, vectors = torch.linalg.eigh(gram.double())
+    return values.to(gram.dtype), vectors.to(gram.dtype)
+
+
+# The search is compiled: a step is some fifty products of small matrices, which take less time than
+# their dispatch from Python would.
+
+
+class How(NamedTuple):
+    """The settings that the search itself reads."""
+
+    eta1: float
+    eta2: float
+    momentum: float
+    ascents: int
+    rho: float  # the length of xi; 0: as long as it comes out
+    no_xi: bool
+    no_proj: bool
+    carried: bool
+
+
+class Space(NamedTuple):
+    """M, and the arrays that the search writes, one per layer."""
+
+    V: Arrays  # [rank, in + 1]
+    within: Arrays  # [rank, out]: coordinates in M
+    image: Arrays  # P_M g
+    point: Arrays  # theta + xi
+    xi: Arrays  # carried to the next step of descent
+    velocity: Arrays
+
+
+@compiled
+def project(space: Space, grads: Arrays) -> None:
+    """The image P_M g of every layer's gradient."""
+    for i in range(len(grads)):
+        np.dot(space.V[i], grads[i], space.within[i])
+        np.dot(space.V[i].T, space.within[i], space.image[i])
+
+
+@compiled
+def gradient(point: Arrays, buffers: Buffers, y: Array, w: Array) -> Number:
+    """L of the batch h[0] at a point; its gradient goes into grads."""
+    logits = buffers.slopes[len(point) - 1]
+    trace(point, buffers.h, logits)
+    loss = cross_entropy(logits, y, w)
+    cross_entropy_slope(logits, y, w)
+    backward(point, buffers.h, buffers.slopes, buffers.grads, NO_PULL)
+    return loss
+
+
+@compiled
+def ascend(theta: Arrays, how: How, space: Space, buffers: Buffers, y: Array, w: Array) -> None:
+    """point = theta + xi, by Eqs. 9 and 10."""
+    point, steps = space.point, buffers.grads if how.no_proj else space.image
+    for i in range(len(theta)):
+        copy(theta[i], point[i])
+        if how.carried:
+            add(1, space.xi[i], point[i])
+    for _ in range(how.ascents):
+        gradient(point, buffers, y, w)
+        if not how.no_proj:
+            project(space, buffers.grads)
+        for i in range(len(theta)):
+            add(how.eta1, steps[i], point[i])
+    if how.rho or how.carried:
+        square = 0.0
+        for i in range(len(theta)):
+            copy(point[i], space.xi[i])
+            add(-1, theta[i], space.xi[i])
+            square += np.sum(space.xi[i] * space.xi[i])
+        for i in range(len(theta) if how.rho else 0):
+            copy(theta[i], point[i])
+            add(how.rho / max(np.sqrt(square), 1e-12), space.xi[i], point[i])
+
+
+@compiled
+def search(
+    theta: Arrays,
+    how: How,
+    space: Space,
+    buffers: Buffers,
+    rows: tuple[Array, Array, Array],  # X [n, d], y [n], w [b]
+    index: Array,  # [steps, b] into the rows
+) -> tuple[float, float]:
+    """Descent from theta on, in place; the last step's L(theta + xi), and what of it is xi's."""
+    X, y, w = rows
+    grads, label = buffers.grads, np.empty(len(w), np.int64)
+    point, loss, rise = theta if how.no_xi else space.point, np.float32(0), np.float32(0)
+    for k in range(len(index)):
+        gather(X, y, index[k], buffers.h[0], label)
+        here = gradient(theta, buffers, label, w) if k == len(index) - 1 else np.float32(0)
+        if not how.no_xi:
+            ascend(theta, how, space, buffers, label, w)
+        loss = gradient(point, buffers, label, w)
+        rise = loss - here
+        if not how.no_proj:
+            project(space, grads)
+            for i in range(len(theta)):
+                add(-1, space.image[i], grads[i])
+        sgd(theta, space.velocity, grads, how.eta2, how.momentum)
+    return float(loss), float(rise)

@@ -1,25 +1,17 @@
 """Joint training: from scratch on gold and every row the labeler gives, as one set (JT)."""
 
-from dataclasses import dataclass
-
-import torch
-
-from sdsl.core.contract import Pseudo, Replay, Step
-from sdsl.core.fields import setting
+from sdsl.core.contract import Log, Pseudo, Replay, Step
 from sdsl.core.learner import Learner
-from sdsl.core.replica import Rows
+from sdsl.core.rows import Rows
+from sdsl.core.settings import settings
 from sdsl.core.training import Training
 
 
-@dataclass
+@settings
 class Joint(Replay):
-    fit: Training = setting()
+    fit: Training
 
-    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict:
+    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
         learner.reset()
-        rows = Rows(
-            torch.cat([pseudo.rows.X, step.gold.X], 1),
-            torch.cat([pseudo.rows.y, step.gold.y], 1),
-            pseudo.rows.count + step.gold.count,
-        )
+        rows = Rows.cat(pseudo.rows, step.gold)
         return {"loss_replay": learner.fit(self.fit, [rows], step.draws)}
