@@ -1,41 +1,41 @@
-"""What a component's author or a notebook imports; names only, no code of its own."""
+"""Imports for a component's author or a notebook; names only, no code of its own."""
 
-from sdsl.config.compose import component, composed
-from sdsl.core.contract import Labeler, Method, Pseudo, Replay, Step
+from sdsl.config import component, composed, setup
+from sdsl.core.contract import Labeler, Method, Probe, Pseudo, Replay, Step
+from sdsl.core.draws import Batches, Draws
 from sdsl.core.engine import Outcome
-from sdsl.core.fields import choice, number, word
 from sdsl.core.learner import Learner
-from sdsl.core.probe import Probe
-from sdsl.core.replica import Batches, Draws, Rows, take
+from sdsl.core.rows import Rows, Table
+from sdsl.core.settings import Count, Positive, Share, Weight, settings
 from sdsl.core.stream import Stream
-from sdsl.core.table import Table
 from sdsl.core.training import Training
 from sdsl.errors import UserError
-from sdsl.experiment import Trial, run, setup
+from sdsl.experiment import Trial, run
 
 __all__ = [
     "Batches",
+    "Count",
     "Draws",
     "Labeler",
     "Learner",
     "Method",
     "Outcome",
+    "Positive",
     "Probe",
     "Pseudo",
     "Replay",
     "Rows",
+    "Share",
     "Step",
     "Stream",
     "Table",
     "Training",
     "Trial",
     "UserError",
-    "choice",
+    "Weight",
     "component",
     "composed",
-    "number",
     "run",
+    "settings",
     "setup",
-    "take",
-    "word",
 ]

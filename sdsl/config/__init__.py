@@ -1,1 +1,21 @@
-"""From YAML and the command line to checked, typed objects."""
+"""From YAML and the command line to checked, typed objects.
+
+`sdsl.config.setup` and `parts` load torch, so they are imported when they are first asked for.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from sdsl.config.compose import composed
+from sdsl.config.names import Names, names
+
+if TYPE_CHECKING:
+    from sdsl.config.schema import Parts, Setup, component, parts, setup
+
+__all__ = ["Names", "Parts", "Setup", "component", "composed", "names", "parts", "setup"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'sdsl.config' has no attribute '{name}'")
+    return getattr(importlib.import_module("sdsl.config.schema"), name)

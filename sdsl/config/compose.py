@@ -9,35 +9,25 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
-from sdsl.config import trust
+import sdsl.config.sections  # noqa: F401  known to Hydra from here on
 from sdsl.config.home import home
 
 
-def composed(*overrides: str) -> dict[str, Any]:
-    """The resolved config of a command line, as a plain dict."""
-    return deepcopy(_composed(overrides))
+def composed(*overrides: str, config_dir: str | None = None) -> dict[str, Any]:
+    """The resolved config of a command line, as a plain dict; `config_dir` as in --config-dir."""
+    return deepcopy(_composed(overrides, config_dir))
 
 
 @functools.cache
-def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
+def _composed(overrides: tuple[str, ...], config_dir: str | None) -> dict[str, Any]:
     os.environ.setdefault("SDSL_HOME", str(home()))  # conf/config.yaml reads it
-    trust.install()
+    words = list(overrides)
+    if config_dir is not None:
+        folders = f'"file://{home()}","file://{os.path.abspath(config_dir)}"'
+        words.append(f"hydra.searchpath=[{folders}]")
     running, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # one at a time
     try:
         with initialize_config_dir(str(home() / "conf"), version_base="1.3"):
-            return OmegaConf.to_container(compose("config", list(overrides)), resolve=True)  # type: ignore[return-value]
+            return OmegaConf.to_container(compose("config", words), resolve=True)  # type: ignore[return-value]
     finally:
         GlobalHydra.instance().hydra = running
-
-
-def component(group: str, name: str, **changes: Any) -> Any:
-    """A labeler, replay or probe as conf/ ships it, some values changed."""
-    from sdsl.config.registry import BASES, make  # they load torch, which composing does not need
-
-    section = composed(f"{group}={name}")[group]
-    return make(group, merged(section, changes), BASES[group])
-
-
-def merged(section: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """A config section with changes laid over it, level by level."""
-    return OmegaConf.to_container(OmegaConf.merge(section, changes))  # type: ignore[return-value]

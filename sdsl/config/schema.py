@@ -3,84 +3,39 @@
 What it returns is what runs, is logged and is verified; nothing is loaded or trained here.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
-from sdsl.config.build import build
-from sdsl.config.identity import RUN, SCREEN
-from sdsl.config.registry import make
+from hydra.errors import InstantiationException
+from hydra.utils import get_class, instantiate
+from omegaconf import OmegaConf
+from pydantic import ValidationError
+
+from sdsl.config import sections
+from sdsl.config.compose import composed
+from sdsl.config.refusals import invalid
 from sdsl.config.suggest import suggest
-from sdsl.core.contract import Labeler, Method, Replay
+from sdsl.core.contract import Labeler, Method, Probe, Replay
 from sdsl.core.evaluation import EvalConfig
-from sdsl.core.fields import choice, number, setting
 from sdsl.core.lookback import Lookback
-from sdsl.core.probe import Probe
 from sdsl.core.stream import Cut, StreamConfig
 from sdsl.core.training import Training
 from sdsl.errors import UserError
 
-SWITCHES = ("fuse", "force")
-LATER = ("checkpoint",)  # runs that older versions logged have no such section
-SECTIONS = (*RUN, "data", "seed", "tracking", *LATER, *SWITCHES)
+T = TypeVar("T")
+SECTIONS = tuple(field.name for field in fields(sections.Config))
+BASES: dict[str, type] = {"labeler": Labeler, "replay": Replay, "probe": Probe}
 
 
-@dataclass
-class LearnerConfig:
-    hidden: list[int]  # widths of the encoder's layers; 0 stands for RECORD's rule
-    pretrain: Training
+@dataclass(frozen=True)
+class Parts:
+    """A method, checked and built: all that a stream without labels needs of a config."""
 
-
-@dataclass
-class SeedConfig:
-    values: list[int]
-
-
-@dataclass
-class MethodConfig:
-    name: str
-
-
-@dataclass
-class DatasetConfig(Cut):
-    """What every dataset section has; the rest belongs to its source."""
-
-    name: str = setting()
-    order: str = setting()
-
-
-@dataclass
-class DataConfig:
-    """Where data files are looked for."""
-
-    root: str | None
-    download: bool
-    cache: str | None
-
-
-@dataclass
-class TrackingConfig:
-    experiment: str
-    uri: str | None
-    model: bool  # log the final classifier of each run as an MLflow model
-
-
-@dataclass
-class CheckpointConfig:
-    """How often the state of a run is written, so that it goes on after a stop."""
-
-    seconds: float | None = number(low=0)
-
-
-@dataclass
-class SwitchConfig:
-    fuse: bool
-    force: bool
-
-
-@dataclass
-class ScreenConfig:
-    sort: str = choice("typed", "acc_t", "acc_T")
+    method: Method
+    hidden: list[int]
+    scaler: str
 
 
 @dataclass(frozen=True)
@@ -88,92 +43,136 @@ class Setup:
     """A config, checked and built."""
 
     config: Mapping[str, Any]  # as it is logged and hashed
+    overrides: Sequence[str]  # as typed: they name the run
     name: str  # of the method
-    dataset: DatasetConfig
-    data: DataConfig
+    dataset: Cut
+    data: sections.DataConfig
     stream: StreamConfig
     hidden: list[int]
     method: Method
     evaluation: EvalConfig
     probe: Probe
     seeds: list[int]
-    tracking: TrackingConfig
-    checkpoint: CheckpointConfig
-    fuse: bool
+    tracking: sections.TrackingConfig
+    checkpoint: sections.CheckpointConfig
     force: bool
 
 
-def setup(config: Mapping[str, Any]) -> Setup:
+def setup(config: Mapping[str, Any], overrides: Sequence[str] = ()) -> Setup:
     """Every name, type and range of the config, before anything is loaded or recorded."""
     _check_sections(config)
-    seeds = build(SeedConfig, config["seed"], "seed").values
-    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise UserError(f"seed.values={seeds}: expected distinct integers, none negative.")
-    learner = build(LearnerConfig, config["learner"], "learner")
-    if min(learner.hidden, default=0) < 0:
-        raise UserError(f"learner.hidden={learner.hidden}: a width cannot be negative.")
-    cut = {f.name for f in fields(DatasetConfig)}
-    dataset = {key: value for key, value in config["dataset"].items() if key in cut}
-    stream = build(StreamConfig, config["stream"], "stream")
-    labeler = make("labeler", config["labeler"], Labeler)
-    replay = make("replay", config["replay"], Replay)
-    if stream.scaler == "running":
-        _check_units(labeler, replay)
-    tracking = build(TrackingConfig, config["tracking"], "tracking")
-    if tracking.model and labeler.privileged:
+    made = parts(config)
+    seeds = build(sections.SeedConfig, config["seed"], "seed").values
+    if len(set(seeds)) < len(seeds):
+        raise UserError(f"seed.values={seeds}: expected each seed once.")
+    tracking = build(sections.TrackingConfig, config["tracking"], "tracking")
+    if tracking.model and made.method.labeler.privileged:
         raise UserError(
-            f"tracking.model=true: labeler={config['labeler']['name']} reads true labels, so what "
-            "it leaves cannot be used on new rows. Leave tracking.model out, or choose a method "
-            "that reads none."
+            f"tracking.model=true: method={config['method']['name']} reads true labels, so its "
+            "model cannot be used on new rows. Leave tracking.model out, or choose another method."
         )
-    switches = build(SwitchConfig, {key: config[key] for key in SWITCHES}, "config")
+    if not isinstance(config["force"], bool):
+        raise UserError(f"force={config['force']!r}: expected true or false.")
+    cut = {field.name for field in fields(Cut)}  # type: ignore[arg-type]
+    dataset = {key: value for key, value in config["dataset"].items() if key in cut}
     return Setup(
         config=config,
-        name=build(MethodConfig, config["method"], "method").name,
-        dataset=build(DatasetConfig, dataset, "dataset"),
-        data=build(DataConfig, config["data"], "data"),
-        stream=stream,
-        hidden=learner.hidden,
-        method=Method(
-            labeler,
-            replay,
-            build(Lookback, config["lookback"], "lookback"),
-            learner.pretrain,
-        ),
+        overrides=overrides,
+        name=build(sections.MethodConfig, config["method"], "method").name,
+        dataset=build(Cut, dataset, "dataset"),
+        data=build(sections.DataConfig, config["data"], "data"),
+        stream=build(StreamConfig, config["stream"], "stream"),
+        hidden=made.hidden,
+        method=made.method,
         evaluation=build(EvalConfig, config["eval"], "eval"),
-        probe=make("probe", config["probe"], Probe),
+        probe=make("probe", config),
         seeds=seeds,
         tracking=tracking,
-        checkpoint=build(
-            CheckpointConfig, config.get("checkpoint", {"seconds": None}), "checkpoint"
-        ),
-        fuse=switches.fuse,
-        force=switches.force,
+        checkpoint=build(sections.CheckpointConfig, config["checkpoint"], "checkpoint"),
+        force=config["force"],
     )
 
 
-def _check_sections(config: Mapping[str, Any]) -> None:
-    if shown := {key: config[key] for key in SCREEN if key in config}:
-        build(ScreenConfig, shown, "config")
-    if inside := set(config.get("method") or ()) & {*SECTIONS, "defaults"}:
-        raise UserError(
-            f"The method's file sets {', '.join(sorted(inside))} inside the section 'method'. A "
-            "method sets values of other sections: let its first line be '# @package _global_'."
-        )
-    for key in config:
-        if key not in (*SECTIONS, *SCREEN):
-            raise UserError(f"The config has no section '{key}'. {suggest(str(key), SECTIONS)}")
-    for key in SECTIONS:
-        if key in LATER and key not in config:
-            continue
-        if key not in SWITCHES and not isinstance(config.get(key), Mapping):
-            raise UserError(f"The section '{key}' must hold settings, not {config.get(key)!r}.")
-
-
-def _check_units(labeler: Labeler, replay: Replay) -> None:
+def parts(config: Mapping[str, Any]) -> Parts:
+    """The method of a config, of which only the method's own sections are looked at."""
+    learner = build(sections.LearnerConfig, config["learner"], "learner")
+    pretrain = instantiated(learner.pretrain, "learner.pretrain", Training)
+    labeler, replay = make("labeler", config), make("replay", config)
+    scaler = config["stream"]["scaler"]
     for part in (labeler, replay):
-        if part.own_units():
+        if scaler == "running" and part.own_units:
             raise UserError(
                 f"stream.scaler=running does not work with {type(part).__name__}, which keeps rows "
                 "or parameters of its own in scaled units. Set stream.scaler=frozen."
             )
+    lookback = build(Lookback, config["lookback"], "lookback")
+    return Parts(Method(labeler, replay, lookback, pretrain), learner.hidden, scaler)
+
+
+def component(group: str, name: str, **changes: Any) -> Any:
+    """A labeler, replay or probe as conf/ has it, some values changed."""
+    section = OmegaConf.merge(composed(f"{group}={name}")[group], changes)
+    return make(group, {group: OmegaConf.to_container(section)})
+
+
+def make(group: str, config: Mapping[str, Any]) -> Any:
+    """The labeler, replay or probe of a config."""
+    return instantiated(config[group], group, BASES[group])
+
+
+def instantiated(section: Any, where: str, base: type[T]) -> T:
+    """The object that a section's `_target_` makes; `where` is its dotted name, for refusals."""
+    if not isinstance(section, Mapping) or not isinstance(section.get("_target_"), str):
+        raise UserError(f"{where} needs a _target_: the dotted name of its {base.__name__} class.")
+    try:
+        made = instantiate(OmegaConf.create({where: section})[where], _convert_="all")
+    except InstantiationException as error:
+        raise _refused(error, section, where) from error
+    if not isinstance(made, base):
+        raise UserError(f"{where}._target_={section['_target_']}: expected a {base.__name__}.")
+    return made
+
+
+def _refused(error: InstantiationException, section: Mapping[str, Any], where: str) -> UserError:
+    """Hydra names the node that could not be made as `full_key: labeler.fit`."""
+    found = re.search(r"full_key: (\S+)", str(error))
+    path = (found[1] if found else where).removeprefix(where).strip(".")
+    for key in filter(None, path.split(".")):
+        section = section[key]
+    full, cause = ".".join(filter(None, (where, path))), error.__cause__
+    if isinstance(cause, ValidationError):
+        return invalid(cause, get_class(section["_target_"]), full)
+    if isinstance(cause, UserError):
+        return cause
+    why = next((str(e) for e in _causes(error) if isinstance(e, ImportError)), "")
+    return UserError(f"{full}._target_={section['_target_']}: {why or cause or error}")
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    return [] if error is None else [error, *_causes(error.__cause__)]
+
+
+def build(cls: type[T], section: Mapping[str, Any], where: str) -> T:
+    """A section as a strict dataclass."""
+    try:
+        return cls(**section)
+    except ValidationError as error:
+        raise invalid(error, cls, where) from None
+
+
+def _check_sections(config: Mapping[str, Any]) -> None:
+    for key in config:
+        # A user's own: +note=hi, +tags.owner=me
+        own = key == "tags" or not isinstance(config[key], Mapping)
+        if key not in SECTIONS and not own:
+            raise UserError(f"The config has no section '{key}'. {suggest(str(key), SECTIONS)}")
+    for key in SECTIONS:
+        if key != "force" and not isinstance(config.get(key), Mapping):
+            raise UserError(f"The section '{key}' must hold settings, not {config.get(key)!r}.")
+    if missing := sorted(OmegaConf.missing_keys(dict(config))):
+        raise UserError(f"{missing[0]} has no value: set {missing[0]}=...")
+    if inside := set(config["method"]) & {*SECTIONS, "defaults"}:
+        raise UserError(
+            f"The method's file sets {', '.join(sorted(inside))} inside the section 'method'. A "
+            "method sets values of other sections: let its first line be '# @package _global_'."
+        )

@@ -8,6 +8,10 @@ from typing import Any
 def suggest(word: str, known: Iterable[Any]) -> str:
     """'Did you mean ...? Choices: ...', for every refusal of a name."""
     choices = sorted(map(str, known))
-    close = difflib.get_close_matches(word, choices, n=1)
-    hint = f"Did you mean '{close[0]}'? " if close else ""
-    return f"{hint}Choices: {', '.join(choices) or 'none'}."
+    return f"{meant(word, choices)}Choices: {', '.join(choices) or 'none'}."
+
+
+def meant(word: str, known: Iterable[Any]) -> str:
+    """'Did you mean 'ours'? ', or nothing if no known name is near."""
+    close = difflib.get_close_matches(word, list(map(str, known)), n=1)
+    return f"Did you mean '{close[0]}'? " if close else ""

@@ -1,258 +1,196 @@
-"""One job: a config and its seeds -> check, load, skip what the ledger holds, run, log."""
+"""One job: config -> setup -> table -> for each seed: skip what the store holds, run, log.
 
-import tempfile
-from collections.abc import Mapping, Sequence
-from functools import partial
+The job returns Acc_t, the mean over its seeds, so that any sweeper can optimise it. In a sweep it
+never raises: a failed run is FAILED in the store, and the job's report names the cause.
+"""
+
+import hashlib
+import logging
+import os
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue
 
-from sdsl.config.help import config_folders, refuse_duplicates
-from sdsl.config.identity import SCREEN
+from sdsl import interrupt
 from sdsl.errors import UserError
-from sdsl.launch import checkpoints
-from sdsl.launch.screen import Bar, Quiet
-from sdsl.launch.sharing import adopted, obtain
-from sdsl.launch.summary import print_summary
-from sdsl.launch.types import JobReport
-from sdsl.tracking.provenance import ALONE, JobTags
-from sdsl.tracking.records import Entry, Group
+from sdsl.launch.report import Report, Reporter
+from sdsl.tracking import provenance
+from sdsl.tracking.address import masked
 
-if TYPE_CHECKING:  # the reason is in sdsl/launch/__init__.py
-    from sdsl.config.schema import Setup
-    from sdsl.core.stream import Stream
-    from sdsl.core.table import Table
-    from sdsl.tracking.ledger import Ledger
+if TYPE_CHECKING:  # torch and MLflow take seconds, and --help should not
+    from sdsl.config import Setup
+    from sdsl.core.rows import Table
+    from sdsl.tracking.identity import Group
+    from sdsl.tracking.ledger import Finished, Ledger
 
-
-class PastHydra(BaseException):
-    """Carries an error of a single run to the command: Hydra would print the whole line first."""
-
-    def __init__(self, error: Exception):
-        self.error = error
+CHECKPOINTS = Path("outputs", "checkpoints")
+SHOWN = ("acc_online", "acc_final", "balanced_acc_online", "class_imbalance", "lasting_swap")
+log = logging.getLogger(__name__)
 
 
-def task(config: DictConfig, tags: JobTags = ALONE, screen: Quiet | None = None) -> JobReport:
-    """What Hydra calls, here or in a worker."""
-    if HydraConfig.get().mode != RunMode.RUN:
-        return check_and_run(config, screen or Quiet(), tags)
+def task(config: DictConfig) -> float:
+    """The function that Hydra calls, here or in a worker."""
+    interrupt.end_with_command()
+    hydra = HydraConfig.get()
+    if os.path.isdir(hydra.runtime.cwd):
+        os.chdir(hydra.runtime.cwd)  # a Ray worker may have been started elsewhere
+    alone = hydra.mode == RunMode.RUN
+    folder = Path(hydra.run.dir if alone else hydra.sweep.dir)
+    words = list(hydra.overrides.task)
+    number = 0 if alone else hydra.job.num
+    tell = Reporter(folder, Report(number, masked(" ".join(words))))
+    tags = {"output_dir": hydra.runtime.output_dir}
+    tags |= {} if alone else {"sweep": sweep_id(folder), "job": str(number)}
     try:
-        refuse_duplicates(config_folders(HydraConfig.get()))
-        with Bar() as bar:
-            report = check_and_run(config, bar, tags)
-        print_summary([report], config.sort)
-        return report
+        tell(stage="loading torch and the data")
+        from sdsl.config import setup
+
+        accuracy = run(setup(plain(config), words), tell, tags)
+        tell(ended=True)
+        return accuracy
     except Exception as error:
-        raise PastHydra(error) from None
-
-
-def check_and_run(config: DictConfig, screen: Quiet, tags: JobTags) -> JobReport:
-    screen.stage("loading torch and the data")
-    from sdsl import experiment
-
-    return run(experiment.setup(plain(config)), screen, tags)
+        cause = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        log.exception("The job failed.")
+        tell(ended=True, failure=masked(cause))
+        if alone:
+            raise
+        return float("nan")
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
     """The resolved config as a dict, without Hydra's own section."""
-    try:
-        parts = {str(key): config[key] for key in config if key != "hydra"}
-        return {key: _resolved(part) for key, part in parts.items()}
-    except MissingMandatoryValue as error:
-        raise UserError(
-            f"{error.full_key} has no value: set it with {error.full_key}=..."
-        ) from None
+    own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    return OmegaConf.to_container(own, resolve=True)  # type: ignore[return-value]
 
 
-def _resolved(part: Any) -> Any:
-    if not OmegaConf.is_config(part):
-        return part
-    return OmegaConf.to_container(part, resolve=True, throw_on_missing=True)
+def sweep_id(folder: Path) -> str:
+    """The tag of a sweep's runs: '2026-11-18/22-30-01-123456'."""
+    return "/".join(folder.parts[-2:])
 
 
-def run(setup: "Setup", screen: Quiet, tags: JobTags = ALONE) -> JobReport:
-    """Run and log the seeds of a setup that the ledger lacks."""
+def run(setup: "Setup", tell: Reporter, tags: dict[str, str]) -> float:
+    """Run and log the seeds of a setup that the store lacks; the mean Acc_t of all."""
     from sdsl import experiment
-    from sdsl.tracking import identity
+    from sdsl.tracking.identity import describe
+    from sdsl.tracking.ledger import Ledger
+    from sdsl.tracking.store import Store
+
+    def say(text: str) -> None:
+        log.info(text)
+        tell.note(text)
 
     table = experiment.load(setup)
-    screen.line(origin(table))
-    for note in table.notes:
-        screen.line(f"  {note}")
-    # All that can be refused is refused here, before anything is recorded.
-    stream = experiment.cut(setup, table, setup.seeds)
-    if stream.left_out and table.standing == "own":
-        screen.line(
-            f"{stream.left_out} rows at the end are left out: they do not fill a segment of "
-            f"{setup.dataset.segment_size}."
-        )
-    group = identity.describe(setup, table)
-    screen.stage("opening the MLflow store")
-    from sdsl.tracking.ledger import Ledger
-
-    ledger = Ledger(setup.tracking.uri, setup.tracking.experiment)
-    # A launcher adopts once for all its jobs.
-    if tags == ALONE and (names := ledger.adopt_stale()):
-        screen.line(adopted(names))
-    keys = {seed: identity.run_key(group.group_key, seed) for seed in setup.seeds}
-
-    def train(seeds: Sequence[int]) -> dict[int, Entry]:
-        made: dict[int, Entry] = {}
-        for some in [seeds] if setup.fuse else [[seed] for seed in seeds]:
-            made |= record(ledger, setup, stream, group, some, tags, screen)
-        return made
-
-    if setup.force:
-        entries = train(setup.seeds)
-        computed = len(entries)
-    else:
-        entries, computed = obtain(ledger, group.group_key, keys, train, tags, screen)
+    for line in (origin(table), *table.notes):
+        say(line)
+    group = describe(setup, table)
+    for seed in setup.seeds:
+        experiment.cut(setup, table, seed)  # refused before anything is recorded
+    tell(stage="opening the MLflow store", seeds=len(setup.seeds))
+    store = Store(setup.tracking.uri, setup.tracking.experiment)
+    ledger = Ledger(store)
+    if "sweep" not in tags:
+        for name in ledger.stale():
+            say(f"killed earlier, now marked so: {name}")
+    finished = {} if setup.force else ledger.finished(group)
+    failures: dict[int, Exception] = {}
+    row = {**vars(group.names), "standing": table.standing, "group_key": group.group_key}
+    row |= {"reads_labels": setup.method.labeler.privileged, "experiment": store.experiment_id}
+    tell(row=row)
+    for seed in setup.seeds:
+        if seed not in finished:
+            try:
+                made = record(setup, seed, table, group, ledger, tell, say, tags)
+                finished |= ledger.finished(group) if made is None else {seed: made}
+            except UserError:
+                raise
+            except Exception as error:
+                log.exception("Seed %d failed.", seed)
+                failures[seed] = error
+        if seed in finished:
+            tell(runs=[*tell.report.runs, shown(finished[seed])])
+        tell(done=tell.report.done + 1, t=0)
+    tell(row={**row, "parent": ledger.update_parent(group)})
     if setup.tracking.model:
-        add_models(setup, stream, entries, ledger.uri, screen)
-    # Where seeds are jobs of their own, the launcher does it when all of them are done.
-    parent = ledger.complete(group.group_key) if setup.fuse or tags == ALONE else ""
-    return JobReport(
-        names=group.names,
-        group=group.group_key,
-        parent=parent,
-        entries=[entries[seed] for seed in setup.seeds],
-        computed=computed,
-        data=origin(table),
-        standing=table.standing,
-        reads_labels=setup.method.labeler.privileged,
-        uri=ledger.uri,
-        experiment=ledger.experiment,
-        notes=[adopted(taken)] if (taken := ledger.claims.adopted) else [],
-    )
+        add_models(setup, table, finished, store.uri, tell, say)
+    for seed, error in failures.items():
+        error.add_note(f"seed {seed}")
+        raise error
+    return fmean(finished[seed].metrics["acc_online"] for seed in setup.seeds)
 
 
 def record(
-    ledger: "Ledger",
     setup: "Setup",
-    stream: "Stream",
-    group: Group,
-    seeds: Sequence[int],
-    tags: JobTags,
-    screen: Quiet,
-) -> dict[int, Entry]:
-    """Train seeds side by side; each becomes a finished run of the ledger.
-
-    Left out are those that another process has claimed meanwhile.
-    """
-    from sdsl import experiment
-    from sdsl.core.thin import of_replica
-    from sdsl.tracking import artifacts, confusion_files, identity, run_summary
-
-    keys = {seed: identity.run_key(group.group_key, seed) for seed in seeds}
-    entries: dict[int, Entry] = {}
-    # The folder comes first: one that cannot be written is known before training.
-    claimed = ledger.recording(group, keys, tags, share=not setup.force)
-    with _scratch() as scratch, claimed as runs:
-        if not setup.force:
-            entries |= repeated(ledger, setup, stream.table, group, runs, Path(scratch), screen)
-            runs = {seed: run_id for seed, run_id in runs.items() if seed not in entries}
-        if not runs:
-            return entries
-        if list(runs) != list(stream.seeds):
-            stream = experiment.cut(setup, stream.table, list(runs))
-        screen.stage(group.name, stream.T)
-        if thinned := setup.evaluation.thinned(stream.T):
-            screen.line(f"R is thinned: {thinned} (eval.every, eval.columns)")
-            for run_id in runs.values():
-                ledger.client.set_tag(run_id, "R_thinned", thinned)
-        kept = checkpoints.of_job(setup, group.group_key, stream.seeds, screen.line)
-        if kept.seeds != stream.seeds:
-            stream = experiment.cut(setup, stream.table, kept.seeds)
-        trial = experiment.run_on(setup, stream, screen.step, kept.checkpoint)
-        for seed in runs:
-            s = stream.seeds.index(seed)
-            classes, outcome = stream.table.classes, trial.outcome
-            results = run_summary.summarise(outcome, trial.probed, s, classes)
-            config = config_of(setup, [seed])
-            title = f"{group.name} · seed {seed}"
-            with tempfile.TemporaryDirectory(dir=scratch) as name:
-                folder = Path(name)
-                R, R_context = of_replica(outcome.R, s), outcome.R_context
-                context = None if R_context is None else of_replica(R_context, s)
-                curves, where = results.all_curves, origin(stream.table)
-                artifacts.write(folder, R, curves, config, title, where, context)
-                if stream.table.notes:
-                    lines = "\n".join(stream.table.notes)
-                    (folder / "columns.txt").write_text(f"{lines}\n", encoding="utf-8")
-                counts = outcome.confusion[s], outcome.final_confusion[s]
-                confusion_files.write(folder, *counts, classes, f"{title} · step {stream.T}")
-                whole = ledger.log(runs[seed], config, results, folder)
-            if whole:
-                entries[seed] = Entry(seed, runs[seed], results.metrics)
-    if kept.checkpoint:
-        kept.checkpoint.remove()
-    return entries
-
-
-def repeated(
-    ledger: "Ledger",
-    setup: "Setup",
+    seed: int,
     table: "Table",
-    group: Group,
-    runs: Mapping[int, str],
-    scratch: Path,
-    screen: Quiet,
-) -> dict[int, Entry]:
-    """Seeds of which another config has the result: known to be equal, so not trained again."""
-    from sdsl.tracking import twins
+    group: "Group",
+    ledger: "Ledger",
+    tell: Reporter,
+    say: Any,
+    tags: dict[str, str],
+) -> "Finished | None":
+    """Run a seed and log it; None if another process has finished it meanwhile."""
+    from sdsl import experiment
+    from sdsl.core.checkpoint import Checkpoint
+    from sdsl.tracking.identity import run_key
 
-    entries: dict[int, Entry] = {}
-    for seed, run_id in runs.items():
-        if (twin := twins.find(ledger, group, seed)) is None:
-            continue
-        words = f"{group.name} · seed {seed}", origin(table)
-        with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            into = config_of(setup, [seed]), table.classes, words, Path(folder)
-            entries[seed] = twins.copy(ledger, twin, run_id, seed, *into)
-        screen.line(f"seed {seed}: comes to the same as {twin.data.tags['variant']}, taken over")
-    return entries
+    def waiting() -> None:
+        say(f"seed {seed} is being made by another process: waiting for it")
+
+    with ledger.recording(group, seed, tags, setup.force, waiting) as run_id:
+        if run_id is None:
+            return None
+        T = experiment.cut(setup, table, seed).T
+        tell(stage=f"{group.names} · seed {seed}", t=0, T=T)
+        # Another CPU may round differently: a run that it began is not continued here.
+        words = f"{run_key(group.group_key, seed)} {provenance.tags()['cpu']}"
+        key = hashlib.sha256(words.encode()).hexdigest()[:32]
+        checkpoint = None
+        if setup.checkpoint.seconds is not None:
+            file = CHECKPOINTS / f"{key}.safetensors"
+            checkpoint = Checkpoint(file, key, setup.checkpoint.seconds, say)
+            if setup.force:
+                checkpoint.remove()
+        trial = experiment.run(setup, seed, table, tell.step, checkpoint)
+        made = ledger.log(run_id, group, seed, trial)
+        if checkpoint:
+            checkpoint.remove()
+    tell(computed=tell.report.computed + 1)
+    log.info("%s · seed %d: Acc_t %.4f", group.names, seed, made.metrics["acc_online"])
+    return made
 
 
 def add_models(
-    setup: "Setup", stream: "Stream", entries: dict[int, Entry], uri: str, screen: Quiet
+    setup: "Setup",
+    table: "Table",
+    finished: "dict[int, Finished]",
+    uri: str,
+    tell: Reporter,
+    say: Any,
 ) -> None:
-    """The final classifier of each run that has none yet, also of runs that were finished before.
+    """The final classifier of each run that has none yet, also of earlier runs."""
+    from sdsl import experiment
+    from sdsl.use import served
 
-    It is an addition to a finished run: whatever happens here, the run's results stay.
-    """
-    from sdsl import served
-
-    for s, seed in enumerate(stream.seeds):
-        run_id = entries[seed].run_id
+    for seed in setup.seeds:
+        run_id = finished[seed].run_id
         if not served.has_model(run_id, uri):
-            screen.stage(f"model of seed {seed}", stream.T)
-            step = partial(screen.step, online=entries[seed].metrics["acc_online"])
-            model = served.final_model(setup, stream, s, step)
-            served.log_model(model, served.example(stream, s), run_id, uri)
-        screen.line(f"model of seed {seed}: runs:/{run_id}/{served.NAME}")
+            stream = experiment.cut(setup, table, seed)
+            tell(stage=f"model of seed {seed}", t=0, T=stream.T)
+            model = served.final_model(setup, stream, seed, tell.step)
+            served.log_model(model, served.example(stream), run_id, uri)
+        say(f"model of seed {seed}: runs:/{run_id}/model")
 
 
-def config_of(setup: "Setup", seeds: Sequence[int]) -> dict[str, Any]:
-    """The config as it is logged with these seeds.
-
-    The store's address is left out: it may hold a password, and is no part of what was run.
-    """
-    tracking = {**setup.config["tracking"], "uri": None}
-    kept = {key: value for key, value in setup.config.items() if key not in SCREEN}
-    return {**kept, "seed": {"values": list(seeds)}, "tracking": tracking}
+def shown(one: "Finished") -> dict[str, Any]:
+    """The part of a finished run that the table shows."""
+    metrics = {name: one.metrics[name] for name in SHOWN if name in one.metrics}
+    return {"seed": one.seed, "run_id": one.run_id, "metrics": metrics}
 
 
 def origin(table: "Table") -> str:
-    """Where the rows came from, for a line on the screen and under each figure."""
+    """Where the rows came from, for a line on the screen."""
     return f"data {table.name}: {table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"
-
-
-def _scratch() -> "tempfile.TemporaryDirectory[str]":
-    """For files on their way to the store; nothing of it stays."""
-    folder = Path("outputs")
-    folder.mkdir(exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=".on-the-way-", dir=folder)

@@ -1,94 +1,154 @@
-"""All cores of this machine, one process per core: a job that fails or dies costs no other job.
+"""The default launcher: one process per core; a job whose process is killed costs no other job.
 
-joblib's launcher loses the whole sweep when one worker is killed. Here each slot is a pool of one
-process (loky, joblib's own), so that a death concerns one job, is known, and is tried again.
+Hydra's joblib launcher loses the whole sweep with one killed worker. Here each slot is a pool of
+one process, so that a death is that of one job, which is tried once more. All jobs are composed
+and checked first, and the longest are started first.
 """
 
+import logging
+import multiprocessing
 import os
 import signal
-import threading
-from collections.abc import Generator
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from typing import Any
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
 
+from hydra.core.plugins import Plugins
+from hydra.core.utils import (
+    JobReturn,
+    JobStatus,
+    configure_log,
+    filter_overrides,
+    run_job,
+    setup_globals,
+)
+from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, open_dict
 
-from sdsl.config.build import build
-from sdsl.launch.launcher import SweepLauncher
-from sdsl.launch.types import Job, JobResult, LocalSettings
-from sdsl.launch.worker import ONE_THREAD, TRIES, begin, cores, failed, work
+from sdsl import interrupt
+from sdsl.errors import UserError
+from sdsl.launch.job import plain
+from sdsl.launch.report import Report, Reporter
+from sdsl.tracking.address import masked
+
+TRIES = 2  # of a job whose process is killed
+DEAD = f"its process was killed {TRIES} times; out of memory?"
+log = logging.getLogger(__name__)
 
 
-class LocalLauncher(SweepLauncher):
-    """Known to Hydra as hydra_plugins.sdsl.LocalLauncher."""
+@dataclass
+class Job:
+    index: int
+    words: str
+    config: DictConfig
+    cost: float
+    tries: int = 0
 
-    def __init__(self, **settings: Any):
-        self.settings = build(LocalSettings, settings, "hydra.launcher")
 
-    def _run(self, jobs: list[Job]) -> Generator[tuple[Job, JobResult]]:
-        """One job, or one slot, needs no other process."""
-        asked = self.settings.n_jobs
-        slots = min(len(jobs), asked if asked > 0 else cores())
-        if slots <= 1:
-            for job in jobs:
-                yield job, work(job, self.task_function, self.hydra_context)
-            return
-        pools = Pools(self.task_function, self.hydra_context)
-        threads = ThreadPoolExecutor(slots)
+class LocalLauncher(Launcher):
+    """hydra/launcher=local"""
+
+    def __init__(self, n_jobs: int):
+        self.n_jobs = n_jobs  # -1: one per core
+
+    def setup(
+        self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
+    ) -> None:
+        self.context, self.task, self.config = hydra_context, task_function, config
+
+    def launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
+    ) -> Sequence[JobReturn]:
+        setup_globals()
+        configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
+        Path(self.config.hydra.sweep.dir).mkdir(parents=True, exist_ok=True)
+        jobs = [self._job(n, words) for n, words in enumerate(job_overrides, initial_job_idx)]
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        slots = min(len(jobs), self.n_jobs if self.n_jobs > 0 else cores or 1)
+        log.info(f"Launching {len(jobs)} jobs in {slots} process{'es' if slots > 1 else ''}")
+        for job in jobs:
+            log.info(f"\t#{job.index} : {job.words}")
+        if slots == 1:
+            return [work(job.config, self.task, self.context) for job in jobs]
+        returns = self._in_processes(sorted(jobs, key=lambda job: -job.cost), slots)
+        return [returns[job.index] for job in jobs]
+
+    def _job(self, index: int, words: Sequence[str]) -> Job:
+        """A job composed and checked; a refusal quotes its overrides."""
+        from sdsl import datasets
+        from sdsl.config import setup
+
+        config = self.context.config_loader.load_sweep_config(self.config, list(words))
+        with open_dict(config):
+            config.hydra.job.id = config.hydra.job.num = index
+        typed = masked(" ".join(filter_overrides(words)))
         try:
-            waiting = {threads.submit(pools.run, job): job for job in jobs}
-            for ended in as_completed(waiting):
-                yield waiting[ended], ended.result()
+            made = setup(plain(config))
+            datasets.check(made.config["dataset"])
+        except UserError as error:
+            raise UserError(f"{error}\n(in the job {typed})") from None
+        rows = [source.get("expect", {}).get("rows", 0) for source in config.dataset.sources]
+        T = min(max(rows) / made.dataset.segment_size, made.stream.max_segments or float("inf"))
+        cost = T * T * made.dataset.segment_size * len(made.seeds)  # cells of R times rows
+        return Job(index, typed, config, cost or float("inf"))
+
+    def _in_processes(self, queue: list[Job], slots: int) -> dict[int, JobReturn]:
+        returns: dict[int, JobReturn] = {}
+        running: dict[Future[JobReturn], tuple[ProcessPoolExecutor, Job]] = {}
+
+        def begin(pool: ProcessPoolExecutor, job: Job) -> None:
+            job.tries += 1
+            # Its process starts here, with Ctrl-C blocked: that is for the command alone.
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            running[pool.submit(work, job.config, self.task, self.context)] = pool, job
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+        try:
+            for _ in range(slots):
+                begin(slot(), queue.pop(0))
+            while running:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    pool, job = running.pop(future)
+                    try:
+                        returns[job.index] = future.result()
+                    except BrokenProcessPool:
+                        pool = slot()
+                        if job.tries < TRIES:
+                            queue.insert(0, job)
+                        else:
+                            returns[job.index] = self._dead(job)
+                    if queue:
+                        begin(pool, queue.pop(0))
+            return returns
         finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-            pools.kill()
+            for child in multiprocessing.active_children():
+                child.kill()
+                child.join()
+
+    def _dead(self, job: Job) -> JobReturn:
+        tell = Reporter(Path(self.config.hydra.sweep.dir), Report(job.index, job.words))
+        tell(ended=True, failure=DEAD)
+        done = JobReturn(status=JobStatus.COMPLETED)
+        done.return_value = float("nan")
+        return done
 
 
-class Pools:
-    """A loky pool of one worker per thread, made again after a death."""
+def slot() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
 
-    def __init__(self, task_function: TaskFunction, hydra_context: HydraContext):
-        # Imported by one thread, before there are others: joblib's import is circular.
-        from joblib.externals.loky import process_executor
 
-        self.task_function, self.hydra_context = task_function, hydra_context
-        self.loky = process_executor
-        self.of_thread = threading.local()
-        self.all: list[Any] = []
-        self.lock, self.stopped = threading.Lock(), False
+def work(config: DictConfig, task: TaskFunction, context: HydraContext) -> JobReturn:
+    """One job, in the process that runs it."""
+    setup_globals()
+    interrupt.end_with_command()
+    return run_job(task, config, "hydra.sweep.dir", "hydra.sweep.subdir", context)
 
-    def run(self, job: Job) -> JobResult:
-        for _ in range(TRIES):
-            try:
-                return self._submit(job).result()
-            except self.loky.BrokenProcessPool:
-                self.of_thread.pool = None
-            except Exception as error:  # stopped, or the job's result could not be carried over
-                return failed(f"{type(error).__name__}: {error}")
-        return failed(f"its process was killed {TRIES} times; out of memory?")
 
-    def _submit(self, job: Job) -> "Future[JobResult]":
-        if getattr(self.of_thread, "pool", None) is None:
-            with self.lock:
-                if self.stopped:
-                    raise RuntimeError("the sweep was stopped")
-                self.of_thread.pool = self.loky.ProcessPoolExecutor(
-                    1, env=ONE_THREAD, initializer=begin, initargs=(os.getpid(),)
-                )
-                self.all.append(self.of_thread.pool)
-        return self.of_thread.pool.submit(work, job, self.task_function, self.hydra_context)
-
-    def kill(self) -> None:
-        with self.lock:
-            self.stopped = True
-        for pool in self.all:
-            # The pool itself would wait for its own thread, which may wait for a worker that never
-            # came to life.
-            workers = list((pool._processes or {}).values())
-            pool.shutdown(wait=False, kill_workers=True)
-            for worker in workers:
-                with suppress(OSError):  # it has ended
-                    os.kill(worker.pid, signal.SIGKILL)
-            for worker in workers:
-                worker.join(1.0)
+def register() -> None:
+    """Tell Hydra of the launcher as hydra_plugins.sdsl.LocalLauncher: it wants that prefix."""
+    LocalLauncher.__module__ = "hydra_plugins.sdsl"
+    Plugins.instance().register(LocalLauncher)
+    LocalLauncher.__module__ = __name__
