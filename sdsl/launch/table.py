@@ -1,0 +1,146 @@
+"""The table at the end of a run or a sweep, and how to look at the runs."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sdsl.launch.report import Report
+from sdsl.tracking.address import store_uri, view
+
+UNEQUAL = 1.5  # balanced accuracy is shown from this ratio of the largest class to the smallest on
+MEANING = {
+    "Acc_t": "accuracy on the current segment, averaged",
+    "balanced": "mean recall of the classes, as Acc_t counts it",
+    "Acc_T": "accuracy of the last model on all segments",
+    "swapped": "seeds in which classes exchanged names for a tenth of the stream",
+}
+METRICS = {"Acc_t": "acc_online", "balanced": "balanced_acc_online", "Acc_T": "acc_final"}
+
+
+@dataclass
+class Row:
+    """One config on one stream; its seeds may come from several jobs."""
+
+    variant: str
+    stream: str
+    setting: str
+    standing: str
+    group_key: str
+    experiment: str
+    reads_labels: bool = False
+    parent: str = ""
+    runs: dict[int, dict[str, float]] = field(default_factory=dict)  # seed -> metrics
+    computed: int = 0
+
+    def values(self, metric: str) -> list[float]:
+        return [metrics[metric] for metrics in self.runs.values() if metric in metrics]
+
+    def cells(self) -> dict[str, str]:
+        unequal = max(self.values("class_imbalance"), default=1) > UNEQUAL
+        found = {head: spread(self.values(metric)) for head, metric in METRICS.items()}
+        return {
+            "method": self.variant,
+            "dataset": self.stream,
+            "setting": self.setting,
+            "n": str(len(self.runs)),
+            "Acc_t": found["Acc_t"],
+            "balanced": found["balanced"] if unequal else "",
+            "Acc_T": found["Acc_T"],
+            "swapped": str(int(sum(self.values("lasting_swap")))),
+            "data": self.standing,
+        }
+
+
+def of_reports(reports: Iterable[Report]) -> list[Row]:
+    """A row per config that has finished runs, in the order of the jobs."""
+    rows: dict[str, Row] = {}
+    for report in reports:
+        if report.runs:
+            row = rows.setdefault(report.row["group_key"], Row(**report.row))
+            row.parent = report.row.get("parent", row.parent)
+            row.runs |= {run["seed"]: run["metrics"] for run in report.runs}
+            row.computed += report.computed
+    return list(rows.values())
+
+
+def with_stored(rows: Sequence[Row], tracking: Any, sweep: str) -> list[Row]:
+    """The rows, and those of a sweep's runs whose jobs could not report here."""
+    from sdsl.tracking.results import results
+
+    stored = results(tracking.uri, tracking.experiment, f"tags.sweep = '{sweep}'", settings=())
+    found = {row.group_key: row for row in rows}
+    for key, runs in stored.groupby("group_key") if len(stored) else ():
+        if key in found:
+            continue
+        first = runs.iloc[0]
+        names = {name: first[name] for name in ("variant", "stream", "setting", "standing")}
+        metrics = runs.set_index("seed").select_dtypes("number").to_dict("index")
+        made = {int(seed): values for seed, values in metrics.items()}
+        found[key] = Row(**names, group_key=key, experiment="", runs=made, computed=len(made))
+    return list(found.values())
+
+
+def print_tables(rows: Sequence[Row], uri: str | None) -> None:
+    """On standard output, the same however the results got there but for the last two lines."""
+    if not rows:
+        return
+    cells = [row.cells() for row in rows]
+    heads = [head for head in cells[0] if any(one[head] for one in cells)]
+    drawn = Table()
+    for head in heads:
+        drawn.add_column(head, justify="right" if head in ("n", "swapped") else "left")
+    best = {head: _best(rows, metric) for head, metric in METRICS.items()}
+    for row, one in zip(rows, cells, strict=True):
+        marked = {head for head in heads if one[head] and row in best.get(head, [])}
+        texts = (Text(one[h] + " *", "bold") if h in marked else Text(one[h]) for h in heads)
+        drawn.add_row(*texts)
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(drawn)
+    parts = [f"{head}: {MEANING[head]}" for head in heads if head in MEANING]
+    parts += ["±: std over n seeds (ddof=1)"] if any(len(row.runs) > 1 for row in rows) else []
+    parts += ["*: best on its stream of those that read no labels"] if any(best.values()) else []
+    for line in (f"In %. {'; '.join(parts)}.", *_where(rows, uri)):
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _best(rows: Sequence[Row], metric: str) -> list[Row]:
+    """Of each stream with more than one row the best mean or means; none that reads labels."""
+    fair: dict[tuple[str, str], list[tuple[float, Row]]] = {}
+    for row in rows:
+        if row.values(metric) and not row.reads_labels:
+            mean = fmean(row.values(metric))
+            fair.setdefault((row.stream, row.setting), []).append((mean, row))
+    best = []
+    for some in fair.values():
+        high = max(mean for mean, _ in some)
+        if min(mean for mean, _ in some) < high:
+            best += [row for mean, row in some if mean == high]
+    return best
+
+
+def _where(rows: Sequence[Row], uri: str | None) -> list[str]:
+    """How many runs there are, and how to look at them."""
+    runs, made = sum(len(row.runs) for row in rows), sum(row.computed for row in rows)
+    lines = [f"{runs} run{'s' if runs > 1 else ''}, {made} of them made now."]
+    if experiment := next((row.experiment for row in rows if row.experiment), ""):
+        parents = [row.parent for row in rows if row.parent]
+        if len(rows) == 1:
+            where = f"tags.group_key = '{rows[0].group_key}'"
+            lines.append(view(store_uri(uri), experiment, where=where))
+        else:
+            lines.append(view(store_uri(uri), experiment, parents, where="tags.kind = 'group'"))
+    return lines
+
+
+def spread(values: Sequence[float]) -> str:
+    """'83.12 ± 0.40', in percent; one value has no spread."""
+    if not values:
+        return ""
+    mean = f"{100 * fmean(values):.2f}"
+    return f"{mean} ± {100 * stdev(values):.2f}" if len(values) > 1 else mean
