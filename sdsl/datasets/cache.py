@@ -1,23 +1,25 @@
-"""Keeps parsed tables, and files derived from large ones, under the SHA-256 of their source."""
+"""The cache: public files, fetched once and checked by their hash, and rows that were parsed."""
 
 import contextlib
 import hashlib
-import os
-import tempfile
+import io
+import json
+import logging
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import fields
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 import numpy as np
 import pooch
 
-from sdsl.datasets.parse import Parsed
-from sdsl.datasets.unpack import open_regular
+from sdsl.core.rows import Table
+from sdsl.core.state import write_whole
+from sdsl.datasets.files import Content, one_line
 from sdsl.errors import UserError
 
-VERSION = 3  # raise it when reading changes, so that older entries are not used
-TEXTS = ("classes", "features", "notes")  # of Parsed
+VERSION = 4  # raise it when reading changes, so that older entries are not used
 
 
 def folder(setting: str | None, name: str) -> Path:
@@ -26,70 +28,60 @@ def folder(setting: str | None, name: str) -> Path:
         path = Path(setting or pooch.os_cache("sdsl")).expanduser() / name
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError, RuntimeError) as error:  # a zero byte; ~name of nobody
-        reason = getattr(error, "strerror", None) or error
         raise UserError(
-            f"{setting or 'the cache'}: cannot make the cache folder ({reason}). Set data.cache to "
-            "a folder you may write to."
+            f"{setting or 'the cache'}: cannot make the cache folder ({one_line(error)}). Set "
+            "data.cache to a folder you may write to."
         ) from None
     return path
 
 
-def cached_rows(cache: str | None, sha256: str, how: str, make: Callable[[], Parsed]) -> Parsed:
-    """The rows stored for these bytes, or what `make` returns, stored for the next time.
+def cached(cache: str | None, key: str, make: Callable[[], Table]) -> Table:
+    """The table stored under this key, or that of `make`, stored for the next time.
 
-    The file's name holds all that the rows depend on: the bytes and how they are read.
+    The key holds all that the rows depend on: the bytes of the file and how they are read.
     """
-    key = f"{sha256}-{hashlib.sha256(how.encode()).hexdigest()[:8]}"
-    path = folder(cache, "parsed") / f"v{VERSION}-{key}.npz"
-    if (stored := _load(path)) is not None:
-        return stored
-    fresh = make()
-    _save(path, fresh)
-    return fresh
+    name = hashlib.sha256(key.encode()).hexdigest()
+    path = folder(cache, "parsed") / f"v{VERSION}-{name}.npz"
+    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        with np.load(path, allow_pickle=False) as stored:
+            texts = json.loads(str(stored["texts"]))
+            texts = {key: tuple(v) if isinstance(v, list) else v for key, v in texts.items()}
+            return Table(X=stored["X"], y=stored["y"], **texts)
+    table, buffer = make(), io.BytesIO()
+    texts = {f.name: getattr(table, f.name) for f in fields(Table) if f.name not in ("X", "y")}
+    np.savez(buffer, X=table.X, y=table.y, texts=np.array(json.dumps(texts)))
+    with contextlib.suppress(UserError):  # a full disk costs time, not the run
+        write_whole(path, buffer.getvalue())
+    return table
 
 
-def _load(path: Path) -> Parsed | None:
-    """None where there is no entry, or where somebody has damaged it."""
+def fetch(url: str, hashes: Collection[str], cache: str | None) -> Path:
+    """The file in the cache; nothing is moved there before its hash has been checked."""
+    place = folder(cache, "downloads")
+    # The address is part of the name, so that two files of one name do not meet in the cache.
+    name = f"{hashlib.sha256(url.encode()).hexdigest()[:8]}-{url.rpartition('/')[2]}"
+
+    def fits(path: Path) -> bool:
+        content = Content(path, path.read_bytes(), "")
+        return content.sha256 in hashes or content.git_blob in hashes
+
+    def checked(url: str, output: str, owner: Any) -> None:
+        """pooch keeps the temporary file `output` if no error is raised; it knows no git hashes."""
+        logging.getLogger(__name__).info("downloading %s", url)
+        pooch.HTTPDownloader()(url, output, owner)
+        if not fits(Path(output)):
+            expected = " or ".join(hashes)
+            raise UserError(f"{url}: wrong checksum, so it was not kept. Expected {expected}.")
+
+    if (place / name).is_file() and not fits(place / name):
+        (place / name).unlink()  # damaged since
+    pooch.get_logger().setLevel(logging.WARNING)
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            texts = (tuple(arrays[name].tolist()) for name in TEXTS)
-            return Parsed(arrays["X"], arrays["y"], *texts)
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None
-
-
-def derived_file(cache: str | None, source: Path, name: str, make: Callable[[Path], bytes]) -> Path:
-    """A file derived from a large one, made once for each content of that one."""
-    with open_regular(source) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    path = folder(cache, "derived") / f"v{VERSION}-{digest}-{name}"
-    if not path.exists():
-        data = make(source)
-        try:
-            _write(path, lambda file: file.write(data))
-        except OSError as error:
-            raise UserError(
-                f"{path}: cannot be written ({error.strerror}). Set data.cache to a folder with "
-                "room that you may write to."
-            ) from None
-    return path
-
-
-def _save(path: Path, parsed: Parsed) -> None:
-    arrays: dict[str, np.ndarray] = {"X": parsed.X, "y": parsed.y}
-    arrays |= {name: np.array(getattr(parsed, name), dtype=str) for name in TEXTS}
-    # A cache that cannot be written to costs time, not the run.
-    with contextlib.suppress(OSError):
-        _write(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
-
-
-def _write(path: Path, fill: Callable[[BinaryIO], object]) -> None:
-    """Written to a temporary file and moved in whole: a reader sees a complete file or none."""
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            fill(file)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
+        return Path(pooch.retrieve(url, None, fname=name, path=place, downloader=checked))
+    except UserError:
         raise
+    except Exception as error:  # requests' errors, which pooch passes on, share only this base
+        raise UserError(
+            f"{url}: the download failed ({type(error).__name__}). Check the connection, put the "
+            "file into data.root, or run with data.download=false to use what ships offline."
+        ) from None

@@ -1,9 +1,8 @@
 """Columns of any kind to numbers: fitted on gold, kept as plain data, the same for every file.
 
-Numbers stay as they are. Missing values become the median or the most frequent category, categories
-are one-hot encoded, times are split into their parts, and what is constant in gold is left out. The
-work is done by scikit-learn's and skrub's transformers. `Plan` holds what they learnt; they are
-built again from it, so that no transformer has to be stored.
+A number stays as it is; a missing one becomes the median of gold. A text becomes one-hot categories;
+a missing one the most frequent. A time becomes its minute, hour and weekday. Parts that are constant
+in gold are left out.
 """
 
 from collections.abc import Sequence
@@ -12,20 +11,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.feature_selection import VarianceThreshold
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
-from skrub import DatetimeEncoder, ToDatetime
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from sdsl.config.suggest import suggest
-from sdsl.datasets.labels import MISSING
+from sdsl.config.refusals import suggest
+from sdsl.datasets.tables import LARGEST, arrow, is_text, missing, numbers, shown
 from sdsl.errors import UserError
 
-# Parts of a time that come again. Year, month and day only go on, away from anything gold has.
-RECURRING = ("_weekday", "_hour", "_minute")
-# What gold has to span for a part to have come round: a working week, a day.
-SPAN = {"_weekday": pd.Timedelta(days=4), "_hour": pd.Timedelta(hours=23)}
+# Parts of a time that come again, and the hours that gold has to span for each to have come round.
+# Year, month and day only go on, away from anything gold has.
+SPAN = {"hour": 23, "minute": 0, "weekday": 4 * 24}
 MOST_CATEGORIES = 100  # of one column; more are names or numbers of things, not categories
+OFFSET = r"(:\d\d(?:[.,]\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"  # of a time zone: times are local ones
 
 
 @dataclass
@@ -38,26 +35,54 @@ class Column:
     categories: list[str] = field(default_factory=list)
     fill: str = ""  # the most frequent category
     time_format: str | None = None
-    example: str = ""  # a time of gold: it shows which parts there are
+    parts: dict[str, float] = field(default_factory=dict)  # features -> the median in gold
 
-    def parts(self) -> list[str]:
-        """The numbers that it gives."""
-        if self.kind == "category":
-            return [f"{self.name}={c}" for c in self.categories]
+    def values(self, cells: pd.Series, before: int, prefix: str) -> dict[str, np.ndarray]:
+        """All parts [n] float64, NaN where missing; a cell of another kind is refused."""
+        values = arrow(cells)
+        gone = missing(values)
         if self.kind == "number":
-            return [self.name]
-        return [part for part in self._encoder().all_outputs_ if part.endswith(RECURRING)]
+            if _is_time(values):
+                raise UserError(f"column {self.name}: a number in gold, a time here.")
+            found = numbers(values)
+            self._refuse(np.isnan(found) & ~gone, values, before, "a number")
+            return {self.name: np.where(np.isfinite(found), found, np.nan)}
+        if self.kind == "time":
+            times = _times(values, self.time_format)
+            self._refuse(times.isna().to_numpy() & ~gone, values, before, "a time")
+            return _time_parts(self.name, times)
+        if _is_time(values):
+            raise UserError(f"column {self.name}: a category in gold, a time here.")
+        text = np.where(gone, self.fill, _texts(values))
+        if unseen := sorted(set(text) - set(self.categories)):
+            raise UserError(
+                f"column {self.name}: the category {shown(unseen[0])} was not in gold"
+                + (f" (and {len(unseen) - 1} more)" if len(unseen) > 1 else "")
+                + f". Leave it out with {prefix}drop=[{self.name}], or give gold rows that have it."
+            )
+        return {f"{self.name}={c}": (text == c).astype(float) for c in self.categories}
 
-    def numbers(self, cells: pd.Series, before: int = 0) -> pd.DataFrame:
-        """Its cells as numbers, missing ones as NaN; a cell of another type is refused."""
-        if self.kind == "number":
-            return pd.DataFrame({self.name: _numbers(self.name, cells, before)})
-        times = _times(self.name, cells, self.time_format, before).rename(self.name)
-        return self._encoder().transform(times)[self.parts()].astype(np.float64)
+    def _refuse(self, wrong: np.ndarray, values: pa.Array, before: int, kind: str) -> None:
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise UserError(
+                f"column {self.name}, row {before + row + 1}: {kind} in gold, "
+                f"{shown(values[row])} here."
+            )
 
-    def _encoder(self) -> DatetimeEncoder:
-        encoder = DatetimeEncoder(resolution="minute", add_weekday=True, add_total_seconds=False)
-        return encoder.fit(pd.Series(pd.to_datetime([self.example]), name=self.name))
+    def told(self) -> str:
+        """What is done with the column."""
+        if not self.parts and self.kind == "time":
+            return f"{self.name}: a time of which gold spans too little, left out"
+        if not self.parts:
+            return f"{self.name}: constant in gold, left out"
+        how = {
+            "number": "a number",
+            "time": f"a time, as {', '.join(self.parts)}",
+            "category": f"{len(self.categories)} categories, one-hot",
+        }[self.kind]
+        gap = f"; {self.missing} missing in gold, filled with {self.fill or 'the median'}"
+        return f"{self.name}: {how}{gap if self.missing else ''}"
 
 
 @dataclass
@@ -65,88 +90,46 @@ class Plan:
     """How columns become the features of a model."""
 
     columns: list[Column]
-    medians: dict[str, float]  # of every number, for missing values
-    features: list[str]  # what is left without the constant ones
-    ignored: list[str]  # columns of gold that are not used
+    ignored: list[str]  # columns that are not used
     label: str
     prefix: str = ""  # before the names of the settings drop and use, in messages
 
-    def transform(self, frame: pd.DataFrame, before: int = 0) -> np.ndarray:
-        """Features [n, d] float32; one sentence says what does not fit.
+    @property
+    def features(self) -> list[str]:
+        """The names of X's columns."""
+        return [part for column in self.columns for part in column.parts]
 
-        `before` rows of the file came before these.
-        """
-        self._check_names(frame)
-        others = [c for c in self.columns if c.kind != "category"]
-        numbers = [c.numbers(_cells(frame, c.name), before) for c in others]
-        parts = []
-        if numbers:
-            joined = pd.concat(numbers, axis=1)[list(self.medians)]
-            # The median of one row is that row: the imputer is as it was when fitted on gold.
-            imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-            imputer.fit(pd.DataFrame([self.medians]))
-            filled = imputer.transform(joined)
-            parts.append(pd.DataFrame(filled, columns=list(self.medians)))
-        parts += [self._one_hot(c, _cells(frame, c.name)) for c in self.columns if c.categories]
-        X = pd.concat(parts, axis=1)[self.features].to_numpy(np.float64)
-        with np.errstate(over="ignore"):
-            X = X.astype(np.float32)
-        if not np.isfinite(X).all():
-            row, at = np.argwhere(~np.isfinite(X))[0]
-            raise UserError(
-                f"row {before + row + 1}, column {self.features[at]}: too large a number."
-            )
+    def transform(self, frame: pd.DataFrame, before: int = 0) -> np.ndarray:
+        """X [n, d] float32. `before` rows of the file came before these."""
+        self._check_names(list(frame.columns))
+        X = np.empty((len(frame), len(self.features)), np.float32)
+        i = 0
+        for column in self.columns:
+            values = column.values(frame[column.name], before, self.prefix)
+            for part, median in column.parts.items():
+                large = np.abs(values[part]) > LARGEST
+                if large.any():
+                    row = before + int(large.argmax()) + 1
+                    raise UserError(f"row {row}, column {column.name}: too large a number.")
+                X[:, i] = np.where(np.isnan(values[part]), median, values[part])
+                i += 1
         return X
 
-    def _one_hot(self, column: Column, cells: pd.Series) -> pd.DataFrame:
-        text = _text(column.name, cells)
-        unseen = sorted(set(text.dropna()) - set(column.categories))
-        if unseen:
-            raise UserError(
-                f"column {column.name}: the category {unseen[0]!r} was not in gold"
-                + (f" (and {len(unseen) - 1} more)" if len(unseen) > 1 else "")
-                + f". Leave it out with {self.prefix}drop=[{column.name}], or give gold rows that "
-                "have it."
-            )
-        known = pd.DataFrame({column.name: column.categories})
-        imputer = SimpleImputer(strategy="constant", fill_value=column.fill, missing_values=None)
-        encoder = OneHotEncoder(categories=[column.categories], sparse_output=False)
-        filled = imputer.fit(known.astype(object)).transform(_object(column.name, text))
-        return pd.DataFrame(
-            encoder.fit(known.to_numpy(object)).transform(filled), columns=column.parts()
-        )
-
-    def _check_names(self, frame: pd.DataFrame) -> None:
-        there, needed = set(frame.columns), [c.name for c in self.columns]
+    def _check_names(self, there: list[str]) -> None:
+        needed = [column.name for column in self.columns]
         for name in needed:
             if name not in there:
                 raise UserError(f"column {name} is missing. {suggest(name, there)}")
-        known = {*needed, *self.ignored, self.label}
-        for name in frame.columns:
-            if name not in known:
+        for name in there:
+            if name not in {*needed, *self.ignored, self.label}:
                 raise UserError(
                     f"column {name} was not in gold; {self.prefix}drop=[{name}] leaves it out."
                 )
 
     def told(self) -> list[str]:
         """What is done with the columns, one line each."""
-        lines, features = [], set(self.features)
-        for column in self.columns:
-            left = [part for part in column.parts() if part in features]
-            how = {"number": "a number", "time": f"a time, as {', '.join(left)}"}.get(
-                column.kind, f"{len(column.categories)} categories, one-hot"
-            )
-            if not left:
-                how = "constant in gold, left out"
-                if column.kind == "time":
-                    how = "a time of which gold spans too little, left out"
-            elif column.missing:
-                filled = column.fill or "the median"
-                how += f"; {column.missing} missing in gold, filled with {filled}"
-            lines.append(f"{column.name}: {how}")
-        if self.ignored:
-            lines.append(f"not used: {', '.join(self.ignored)}")
-        return lines
+        unused = [f"not used: {', '.join(self.ignored)}"] if self.ignored else []
+        return [column.told() for column in self.columns] + unused
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
@@ -169,124 +152,94 @@ def prepare(
         if name not in names:
             raise UserError(f"There is no column '{name}' to use or drop. {suggest(name, names)}")
     used = [name for name in (use or names) if name not in drop]
-    taken = set(used)
-    ignored = [name for name in (*names, *drop) if name not in taken]
-    columns = [_learn(name, _cells(gold, name), prefix) for name in used]
-    numeric = [c.numbers(_cells(gold, c.name)) for c in columns if c.kind != "category"]
-    medians: dict[str, float] = {}
-    if numeric:
-        joined = pd.concat(numeric, axis=1)
-        fitted = SimpleImputer(strategy="median", keep_empty_features=True).fit(joined)
-        medians = dict(zip(joined.columns, map(float, fitted.statistics_), strict=True))
-    features = [*medians, *(part for c in columns if c.categories for part in c.parts())]
-    if not features:
+    if not used:
         raise UserError(
             f"There is no column left to learn from; see {prefix}drop= and {prefix}use="
         )
-    plan = Plan(columns, medians, features, list(dict.fromkeys(ignored)), label, prefix)
-    X = plan.transform(gold)
-    varying = X.min(0) < X.max(0)
-    if not varying.any():
-        raise UserError("Every column of gold is constant: there is nothing to learn from.")
-    chosen = VarianceThreshold().fit(X.astype(np.float64)).get_support() & varying
-    short = {part for c in columns for part in _short(c, _cells(gold, c.name))}
-    found = [name for name, keep in zip(features, chosen, strict=True) if keep]
-    plan.features = [name for name in found if name not in short]
+    columns = [_learn(gold[name], prefix) for name in used]
+    columns.sort(key=lambda column: column.kind == "category")  # last
+    plan = Plan(columns, [name for name in names if name not in used], label, prefix)
     if not plan.features:
         raise UserError(
-            f"Gold spans too little time for its only columns ({', '.join(found)}) to say anything "
-            "about later rows: give more columns, or gold of some days."
+            "Every column of gold is constant, or a time of which gold spans too little: there is "
+            "nothing to learn from. Give more columns, or gold of some days."
         )
     return plan
 
 
-def _short(column: Column, cells: pd.Series) -> list[str]:
-    """Parts of a time that gold has not seen come round: they only move away from it."""
-    if column.kind != "time":
-        return []
-    times = _times(column.name, cells, column.time_format)
-    span = times.max() - times.min()
-    ends = tuple(end for end, needed in SPAN.items() if span < needed)
-    return [part for part in column.parts() if part.endswith(ends)]
+def _learn(cells: pd.Series, prefix: str) -> Column:
+    """The column's kind, and its parts that vary in gold."""
+    column = _kind(cells, prefix)
+    for part, values in column.values(cells, 0, prefix).items():
+        known = values[~np.isnan(values)]
+        if len(known) and np.float32(known.min()) < np.float32(known.max()):
+            column.parts[part] = float(np.median(known))
+    if column.kind == "time":
+        times = _times(arrow(cells), column.time_format)
+        span = (times.max() - times.min()) / pd.Timedelta(hours=1)
+        short = {f"{column.name}_{part}" for part, hours in SPAN.items() if span < hours}
+        column.parts = {part: v for part, v in column.parts.items() if part not in short}
+    return column
 
 
-def _learn(name: str, cells: pd.Series, prefix: str) -> Column:
-    known = cells.dropna()
-    missing = len(cells) - len(known)
-    if pd.api.types.is_datetime64_any_dtype(cells):
-        return Column(name, "time", missing, example=_example(known))
-    as_numbers = pd.to_numeric(known, errors="coerce")
-    if as_numbers.notna().all():
-        return Column(name, "number", missing)
-    text = _text(name, known)
+def _kind(cells: pd.Series, prefix: str) -> Column:
+    name, values = str(cells.name), arrow(cells)
+    gone = missing(values)
+    known = values.filter(pa.array(~gone))
+    column = Column(name, "number", int(gone.sum()))
+    if _is_time(values):
+        column.kind = "time"
+    elif np.isnan(numbers(known)).any():
+        column.time_format = _time_format(known)
+        column.kind = "time" if column.time_format else "category"
+    if column.kind == "category":
+        texts = pd.Series(_texts(known))
+        column.categories, column.fill = sorted(set(texts)), str(texts.mode().iloc[0])
+        if len(column.categories) > MOST_CATEGORIES:
+            raise UserError(
+                f"column {name}: {len(column.categories)} different texts in {len(known)} gold "
+                f"rows are no categories. Leave it out with {prefix}drop=[{name}]."
+            )
+    return column
+
+
+def _texts(values: pa.Array) -> np.ndarray:
+    """[n] of text, without blanks at its ends."""
+    return np.array([str(value).strip() for value in values.to_pylist()], dtype=object)
+
+
+def _is_time(values: pa.Array) -> bool:
+    return pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)
+
+
+def _times(values: pa.Array, time_format: str | None) -> pd.Series:
+    """[n] of local times, NaT where a cell is none."""
+    if is_text(values):
+        local = pc.replace_substring_regex(pc.utf8_trim_whitespace(values), OFFSET, r"\1")
+        return pd.Series(pd.to_datetime(local.to_pandas(), format=time_format, errors="coerce"))
+    if not _is_time(values):
+        return pd.Series(pd.NaT, index=range(len(values)))
+    if getattr(values.type, "tz", None):
+        values = pc.local_timestamp(values)
+    return values.cast(pa.timestamp("us"), safe=False).to_pandas()
+
+
+def _time_format(texts: pa.Array) -> str | None:
+    """The format in which all of the texts are times, if there is one."""
     # ISO first: skrub's guess fails where a sample does not tell days from months.
-    for time_format in ("ISO8601", None):
-        reader = ToDatetime(format=time_format)
-        try:
-            times = reader.fit_transform(text.rename(name).reset_index(drop=True))
-        except (ValueError, AttributeError):  # skrub: no time; several time zones
-            continue
-        if times.notna().all():
-            return Column(name, "time", missing, [], "", reader.format_, _example(times))
-    categories = sorted(set(text))
-    if len(categories) > MOST_CATEGORIES:
-        raise UserError(
-            f"column {name}: {len(categories)} different texts in {len(known)} gold rows are no "
-            f"categories. Leave it out with {prefix}drop=[{name}]."
-        )
-    return Column(name, "category", missing, categories, str(text.mode().iloc[0]))
+    if len(texts) and _times(texts, "ISO8601").notna().all():
+        return "ISO8601"
+    from skrub import ToDatetime  # takes a second
+
+    reader = ToDatetime()
+    local = pc.replace_substring_regex(pc.utf8_trim_whitespace(texts), OFFSET, r"\1")
+    try:
+        times = reader.fit_transform(local.to_pandas())
+    except (ValueError, AttributeError):  # no time
+        return None
+    return reader.format_ if times.notna().all() else None
 
 
-def _cells(frame: pd.DataFrame, name: str) -> pd.Series:
-    """A column with every spelling of "missing" as a missing value."""
-    cells = frame[name].reset_index(drop=True)
-    if cells.dtype == object or pd.api.types.is_string_dtype(cells):
-        text = cells.astype(object).where(cells.notna(), None)
-        gone = text.map(lambda v: isinstance(v, str) and v.strip().lower() in MISSING)
-        return text.mask(gone.astype(bool), None)
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        return _cells(pd.DataFrame({name: cells.astype(object)}), name)
-    return cells
-
-
-def _numbers(name: str, cells: pd.Series, before: int) -> pd.Series:
-    if pd.api.types.is_datetime64_any_dtype(cells):
-        raise UserError(f"column {name}: a number in gold, a time here.")
-    found = pd.to_numeric(cells, errors="coerce").astype(np.float64)
-    _refuse_others(name, "a number", cells, found, before)
-    return found.replace([np.inf, -np.inf], np.nan)
-
-
-def _refuse_others(name: str, kind: str, cells: pd.Series, found: pd.Series, before: int) -> None:
-    """A cell that says something, but nothing of the kind that the column has in gold."""
-    wrong = found.isna() & cells.notna()
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        raise UserError(
-            f"column {name}, row {before + row + 1}: {kind} in gold, {str(cells[row])[:40]!r} here."
-        )
-
-
-def _times(name: str, cells: pd.Series, time_format: str | None, before: int = 0) -> pd.Series:
-    if not pd.api.types.is_datetime64_any_dtype(cells):
-        found = pd.to_datetime(cells, format=time_format or "ISO8601", errors="coerce")
-        _refuse_others(name, "a time", cells, found, before)
-        cells = found
-    return cells.dt.tz_localize(None) if cells.dt.tz is not None else cells
-
-
-def _text(name: str, cells: pd.Series) -> pd.Series:
-    if pd.api.types.is_datetime64_any_dtype(cells):
-        raise UserError(f"column {name}: a category in gold, a time here.")
-    return cells.map(lambda v: v.strip() if isinstance(v, str) else str(v), na_action="ignore")
-
-
-def _object(name: str, text: pd.Series) -> pd.DataFrame:
-    return pd.DataFrame({name: text.astype(object).where(text.notna(), None)})
-
-
-def _example(times: pd.Series) -> str:
-    """One time of gold with hours in it, if any has them."""
-    times = _times("", times, None)
-    with_hours = times[times != times.dt.normalize()]
-    return str((with_hours if len(with_hours) else times).iloc[0].isoformat())
+def _time_parts(name: str, times: pd.Series) -> dict[str, np.ndarray]:
+    parts = {"hour": times.dt.hour, "minute": times.dt.minute, "weekday": times.dt.weekday + 1}
+    return {f"{name}_{part}": values.to_numpy(np.float64) for part, values in parts.items()}

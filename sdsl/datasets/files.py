@@ -1,16 +1,22 @@
-"""Finds a user's file by name and reads its uncompressed bytes with their fingerprints."""
+"""Finds people's files and reads their bytes: plain, gzip or zip, and at most LIMIT bytes of each."""
 
+import glob
+import gzip
 import hashlib
+import io
 import os
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import IO
 
-from sdsl.datasets.unpack import gunzip, open_regular, open_zip, read_all, read_member
 from sdsl.errors import UserError
 
-TABLES = (".csv", ".txt", ".dat", ".arff", ".npz", ".parquet")  # in order of preference
-PACKED = ("", ".gz", ".zip")
-ENDINGS = tuple(table + packed for packed in PACKED for table in TABLES)
+LIMIT = 2**30  # bytes of one file once unpacked, and of the float32 rows made from it
+TABLES = (".csv", ".txt", ".dat", ".parquet")  # in order of preference
+LABELLED = (".csv", ".txt", ".parquet")  # what a folder is searched for and can be written back
 
 
 @dataclass(frozen=True)
@@ -21,55 +27,83 @@ class Content:
     data: bytes
     suffix: str
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 
-    @property
+    @cached_property
     def git_blob(self) -> str:
         """The name that git gives these bytes: some originals are known by no other hash."""
-        found = git_blob_start(len(self.data))
-        found.update(self.data)
-        return found.hexdigest()
+        head = b"blob %d\0" % len(self.data)
+        return hashlib.sha1(head + self.data, usedforsecurity=False).hexdigest()
 
 
-def git_blob_start(size: int) -> "hashlib._Hash":
-    """git's hash of a file, before its content: SHA-1 that begins with "blob SIZE" and a zero."""
-    return hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-
-
-def find(root: Path, stems: list[str], endings: tuple[str, ...] = ENDINGS) -> Path | None:
-    """The first file with one of these names (any case) and endings.
-
-    A stem may name a sub-folder, as in `archive/1CDT`; a sub-folder that is not there is no error.
-    """
-    present = _listed(root)
-    for stem in stems:
-        folder, _, base = stem.rpartition("/")
-        files = present
-        if folder:
-            files = _listed(root / folder) if (root / folder).is_dir() else {}
-        for ending in endings:
-            if (path := files.get((base + ending).lower())) is not None:
-                return path
-    return None
-
-
-def _listed(folder: Path) -> dict[str, Path]:
-    """File name in lower case -> path."""
+def read(path: Path) -> Content:
+    """The file's bytes with gzip or zip taken off."""
+    name, data = path.name.lower(), raw(path)
     try:
-        return {entry.name.lower(): Path(entry.path) for entry in os.scandir(folder)}
-    except FileNotFoundError:
+        if name.endswith(".gz"):
+            name = name.removesuffix(".gz")
+            with gzip.open(io.BytesIO(data)) as unpacked:
+                data = limited(unpacked, path)
+        elif name.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                name = only_member(archive, path, TABLES).lower()
+                with archive.open(only_member(archive, path, TABLES)) as member:
+                    data = limited(member, path)
+    except UserError:
+        raise
+    except Exception as error:  # gzip, zlib and zipfile have a dozen ways to say it
         raise UserError(
-            f"{folder}: no such folder. Set data.root (or SDSL_DATA) to the folder with your data "
-            "files, or leave it unset to use what ships offline."
+            f"{path}: truncated or damaged ({one_line(error)}). Copy or download it again."
         ) from None
+    if not data or data.isspace():
+        raise UserError(f"{path}: the file is empty; expected rows of numbers with a label.")
+    return Content(path, data, PurePosixPath(name).suffix)
+
+
+def raw(path: Path) -> bytes:
+    """The bytes as they lie on the disk."""
+    try:
+        if path.is_file():  # a pipe would block for ever, and a device has no end
+            with path.open("rb") as file:
+                return limited(file, path)
+        reason = "no regular file" if path.exists() else "no such file"
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-        reason = getattr(error, "strerror", None) or error
+        reason = f"cannot be read ({one_line(error)})"
+    raise UserError(f"{path}: {reason}.")
+
+
+def limited(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
+    """Everything up to the end, never more than the limit in memory."""
+    data = file.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        raise too_large(path)
+    return data
+
+
+def only_member(archive: zipfile.ZipFile, path: Path, endings: tuple[str, ...]) -> str:
+    """The one file in the archive whose name has such an ending."""
+    found = [member for member in archive.namelist() if member.lower().endswith(endings)]
+    if len(found) != 1:
         raise UserError(
-            f"{folder}: cannot list this folder ({reason}). data.root (or SDSL_DATA) must "
-            "be a folder you may read."
-        ) from None
+            f"{path}: expected exactly one file {', '.join(endings)} in the archive, found "
+            f"{len(found)}. Unpack it and keep the one you want."
+        )
+    return found[0]
+
+
+def too_large(path: Path) -> UserError:
+    return UserError(
+        f"{path}: holds more than {LIMIT / 2**20:,.0f} MB of data once unpacked, which is the most "
+        "that is read. Use a shorter file or fewer columns."
+    )
+
+
+def one_line(error: Exception) -> str:
+    """A library's message, on one line of readable length."""
+    text = " ".join(str(getattr(error, "strerror", None) or error).split())
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def user_path(text: str) -> Path:
@@ -80,28 +114,75 @@ def user_path(text: str) -> Path:
         raise UserError(f"{text}: {error}") from None
 
 
-def read(path: Path) -> Content:
-    """The file's bytes with gzip or zip taken off."""
-    name = path.name.lower()
-    with open_regular(path) as file:
-        if name.endswith(".gz"):
-            data, name = gunzip(file, path), name.removesuffix(".gz")
-        elif name.endswith(".zip"):
-            with open_zip(file, path) as archive:
-                member = _only_table(archive.namelist(), path)
-                data, name = read_member(archive, member, path), member.lower()
-        else:
-            data = read_all(file, path)
-    if not data or data.isspace():
-        raise UserError(f"{path}: the file is empty; expected rows of numbers with a label.")
-    return Content(path, data, PurePosixPath(name).suffix)
+def find(root: str | None, stems: Sequence[str], tables: Sequence[str] = TABLES) -> Path | None:
+    """The first file in data.root with one of these names, in any case, plain or packed.
+
+    A name may be that of a file in a sub-folder, as in `archive/1CDT`.
+    """
+    endings = [table + packed for packed in ("", ".gz", ".zip") for table in tables]
+    for stem in stems if root else ():
+        folder = user_path(f"{root}/{stem}").parent
+        if "/" in stem and not folder.is_dir():
+            continue
+        try:
+            present = {entry.name.lower(): Path(entry.path) for entry in os.scandir(folder)}
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"{folder}: cannot list this folder ({one_line(error)}). Set data.root (or "
+                "SDSL_DATA) to the folder with your data files, or leave it unset to use what "
+                "ships offline."
+            ) from None
+        for ending in endings:
+            if (path := present.get((Path(stem).name + ending).lower())) is not None:
+                return path
+    return None
 
 
-def _only_table(members: list[str], path: Path) -> str:
-    tables = [member for member in members if member.lower().endswith(TABLES)]
-    if len(tables) != 1:
-        raise UserError(
-            f"{path}: expected exactly one data file ({', '.join(TABLES)}) in the archive, "
-            f"found {len(tables)}. Unpack it and keep the one you want."
-        )
-    return tables[0]
+@dataclass(frozen=True)
+class Input:
+    """A file, and the name under which its labelled copy is written below `out`."""
+
+    path: Path
+    name: str
+
+    def version(self) -> list[int]:
+        """Tells a file that was changed: its size and time of change."""
+        found = self.path.stat()
+        return [found.st_size, found.st_mtime_ns]
+
+
+def inputs(patterns: Sequence[str], out: Path | None = None) -> list[Input]:
+    """Every table of paths, folders and globs, by name; files below `out` are no input."""
+    found: dict[str, Input] = {}
+    for pattern in patterns:
+        for path, root in _expand(pattern):
+            if out is not None and path.resolve().is_relative_to(out.resolve()):
+                continue
+            name = path.relative_to(root).as_posix()
+            if name in found and found[name].path.resolve() != path.resolve():
+                raise UserError(
+                    f"{path} and {found[name].path} would both be written to {name}: rename one, "
+                    "or give a folder above both."
+                )
+            found[name] = Input(path, name)
+    return [found[name] for name in sorted(found)]
+
+
+def _expand(pattern: str) -> list[tuple[Path, Path]]:
+    """(file, the folder that its name counts from)."""
+    path = user_path(pattern)
+    if path.is_dir():
+        root, matches = path, list(path.rglob("*"))
+    elif path.exists() or not glob.has_magic(pattern):
+        return [(path, path.parent)]
+    else:
+        fixed = next(i for i, part in enumerate(path.parts) if glob.has_magic(part))
+        root = Path(*path.parts[:fixed])
+        matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
+    visible = [m for m in matches if not any(p.startswith(".") for p in m.relative_to(root).parts)]
+    return [(match, root) for match in visible if is_readable(match) and match.is_file()]
+
+
+def is_readable(path: Path) -> bool:
+    """Whether the file's name ends as a table's does that can be written back."""
+    return path.name.lower().removesuffix(".gz").endswith(LABELLED)

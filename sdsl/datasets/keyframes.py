@@ -1,19 +1,28 @@
-"""Draws a synthetic stream from a keyframe table: Gaussians whose mean and variance move linearly.
+"""Synthetic streams from keyframes: Gaussians whose mean and variance move linearly between them.
 
-A table is a JSON file in `keyframes/`. Its segments are spread evenly up to the last keyframe, from
-the first one (`late` 0) or from one step after it (`late` 1): both occur in the original files.
-A time that stands twice in `times` is a jump.
+A table is a JSON file in `keyframes/`, fitted once to an original file, or a random path in the
+same family, to choose settings on. Its segments are spread evenly up to the last keyframe, from the
+first one (`late` 0) or from one step after it (`late` 1): both occur in the original files. A time
+that stands twice in `times` is a jump.
 """
 
 import json
 from dataclasses import dataclass
 from importlib import resources
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
+from sdsl.core.settings import Count, settings
 from sdsl.errors import UserError
 
 DRAW_SEED = 2205_13066  # fixed: the stream is data, the same in every run whatever the run's seed
+KEYFRAMES = 6  # of a random path: at 0, 20, ... 100 % of the stream, as in the originals
+# Of a random path, as measured on the tables of the originals: means within CENTRE +- HALF, a step
+# per feature and keyframe, and modes of different classes at least NEAR standard deviations apart.
+CENTRE, HALF, STEP, NEAR = 5.0, 4.0, 2.2, 1.7
+TRIES = 300  # six classes in two features may not fit apart; then the widest try stands
 
 
 @dataclass(frozen=True)
@@ -35,26 +44,20 @@ class Keyframes:
     classes: dict[str, list[Mode]]  # label -> its modes, in equal shares
 
 
-def _known() -> list[str]:
+def known() -> list[str]:
+    """The names of the committed tables."""
     folder = resources.files("sdsl.datasets") / "keyframes"
     return sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".json"))
 
 
-def check_name(name: str) -> None:
-    if name not in _known():  # a name, never a path
-        raise UserError(f"No keyframe table named {name!r}; known: {', '.join(_known())}.")
-
-
 def load(name: str) -> Keyframes:
-    """The committed keyframe table of that name."""
-    check_name(name)
-    values = json.loads(
-        (resources.files("sdsl.datasets") / "keyframes" / f"{name}.json").read_text()
-    )
+    """The committed table of that name."""
+    file = resources.files("sdsl.datasets") / "keyframes" / f"{name}.json"
+    values = json.loads(file.read_text())
+    kept = {key: values[key] for key in ("segment_size", "segments", "late", "times")}
     classes = {
         label: [Mode(**mode) for mode in modes] for label, modes in values["classes"].items()
     }
-    kept = {key: values[key] for key in ("segment_size", "segments", "late", "times")}
     return Keyframes(**kept, classes=classes)
 
 
@@ -72,15 +75,19 @@ def basis(times: list[float], late: int, segments: int) -> np.ndarray:
     return weights
 
 
-def draw(table: Keyframes, seed: int = DRAW_SEED) -> tuple[np.ndarray, np.ndarray]:
+def draw(table: Keyframes) -> tuple[np.ndarray, np.ndarray]:
     """X [N, d] float32 and y [N] int64: equal class sizes in each segment, rows in random order."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(DRAW_SEED)
     segments, size = table.segments, table.segment_size
     blend = basis(table.times, table.late, segments)
     features, labels = [], []
     counts = _shares(size, len(table.classes))
     for c, (modes, count) in enumerate(zip(table.classes.values(), counts, strict=True)):
-        features.append(_draw_class(modes, blend, count, rng))  # [segments, count, d]
+        for mode, rows in zip(modes, _shares(count, len(modes)), strict=True):
+            mean = blend @ np.asarray(mode.mean, float)  # [segments, d]
+            sd = np.sqrt(blend @ np.asarray(mode.var, float))
+            noise = rng.standard_normal((segments, rows, mean.shape[1]))
+            features.append(mean[:, None] + sd[:, None] * noise)  # [segments, rows, d]
         labels.append(np.full((segments, count), c, dtype=np.int64))
     X, y = np.concatenate(features, axis=1), np.concatenate(labels, axis=1)
     mixed = rng.permuted(np.tile(np.arange(size), (segments, 1)), axis=1)
@@ -90,19 +97,81 @@ def draw(table: Keyframes, seed: int = DRAW_SEED) -> tuple[np.ndarray, np.ndarra
     return np.round(X, 4).astype(np.float32), y
 
 
-def _draw_class(
-    modes: list[Mode], blend: np.ndarray, count: int, rng: np.random.Generator
-) -> np.ndarray:
-    """[segments, count, d]"""
-    parts = []
-    for mode, rows in zip(modes, _shares(count, len(modes)), strict=True):
-        mean = blend @ np.asarray(mode.mean, float)  # [segments, d]
-        sd = np.sqrt(blend @ np.asarray(mode.var, float))
-        noise = rng.standard_normal((len(blend), rows, mean.shape[1]))
-        parts.append(mean[:, None] + sd[:, None] * noise)
-    return np.concatenate(parts, axis=1)
-
-
 def _shares(total: int, parts: int) -> list[int]:
     """Splits rows as evenly as whole numbers allow."""
     return [total // parts + (i < total % parts) for i in range(parts)]
+
+
+@settings
+class PathConfig:
+    """The sizes of a stream and the seed of its path, see conf/dataset/dev/path.yaml."""
+
+    path_seed: Count
+    classes: Annotated[int, Field(ge=2, le=6)]
+    features: Annotated[int, Field(ge=2, le=20)]
+    modes: Annotated[int, Field(ge=1, le=2)]
+    exchange: bool
+    segments: Annotated[int, Field(ge=2, le=1000)]
+    segment_size: Annotated[int, Field(ge=2, le=100_000)]
+
+    def __post_init__(self) -> None:
+        if self.exchange and (self.classes, self.modes) != (2, 1):
+            raise UserError("dataset.exchange=true takes classes=2 and modes=1: two change places.")
+
+
+def random_path(config: PathConfig) -> Keyframes:
+    """The keyframes of a path, determined by its seed and sizes."""
+    classes, d = config.classes, config.features
+    rng = np.random.default_rng([config.path_seed, classes, d, config.modes])
+    owner = np.repeat(np.arange(classes), config.modes)  # which class each mode belongs to
+    mean, var = _exchange(rng, d) if config.exchange else _path(rng, owner, d)
+    modes = [Mode(mean[:, m].tolist(), var[:, m].tolist()) for m in range(len(owner))]
+    by_class = {str(c): [modes[m] for m in np.flatnonzero(owner == c)] for c in range(classes)}
+    times = np.linspace(0, config.segments, KEYFRAMES).tolist()
+    return Keyframes(config.segment_size, config.segments, 0, times, by_class)
+
+
+def _exchange(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that walk straight to each other's places and pass at the originals' distance."""
+    along, across = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :2].T
+    p, side, sd = np.linspace(0, 1, KEYFRAMES)[:, None, None], np.array([1, -1])[:, None], 1.3
+    path = 3 * (1 - 2 * p) * along + NEAR * sd / 2 * np.sin(np.pi * p) * across
+    return np.round(CENTRE + side * path, 2), np.full((KEYFRAMES, 2, d), sd**2)
+
+
+def _path(rng: np.random.Generator, owner: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """mean and var [keyframes, modes, d]; each mode is placed clear of those placed before it."""
+    # Distance grows with the number of features up to 5, the most an original has.
+    scale = min(1.0, np.sqrt(5 / d))
+    var = np.round(rng.uniform(1, 4, (KEYFRAMES, len(owner), d)), 2)
+    mean = np.zeros_like(var)
+    for k in range(KEYFRAMES):
+        for m in range(len(owner)):
+            widest = -1.0
+            for _ in range(TRIES):
+                if k == 0:
+                    point = rng.uniform(-HALF, HALF, d) * scale
+                else:
+                    point = mean[k - 1, m] - CENTRE + rng.normal(0, STEP * scale, d)
+                point = CENTRE + np.clip(point, -HALF * scale, HALF * scale)
+                gap = _gap(mean, var, owner, k, m, point)
+                if gap > widest:
+                    widest, mean[k, m] = gap, point
+                if gap > NEAR:
+                    break
+    return np.round(mean, 2), var
+
+
+def _gap(
+    mean: np.ndarray, var: np.ndarray, owner: np.ndarray, k: int, m: int, point: np.ndarray
+) -> float:
+    """The least distance, in standard deviations, to another class on the way to this keyframe."""
+    rivals = [r for r in range(m) if owner[r] != owner[m]]
+    if not rivals:
+        return np.inf
+    share = np.linspace(0, 1, 9)[:, None, None] if k else np.ones((1, 1, 1))
+    before = max(k - 1, 0)
+    mine = (1 - share) * mean[before, m] + share * point
+    theirs = (1 - share) * mean[before, rivals] + share * mean[k, rivals]
+    spread = (var[before, m] + var[before, rivals] + var[k, m] + var[k, rivals]) / 4
+    return float(np.sqrt(((mine - theirs) ** 2 / spread).sum(axis=-1)).min())

@@ -11,41 +11,24 @@ The paper does not say in which order its real datasets arrive. README.md in thi
 each of them has the order it has.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-Order = Callable[[np.ndarray, np.ndarray], np.ndarray]  # X [N, d], y [N] -> row indices [N]
-
+ORDERS = ("file", "chronological", "shuffled", "class_pc1", "class_pc1_raw_flipped")
 SHUFFLE_SEED = 20220814  # fixed: an order is part of the data, independent of the run's seed
 
 
-def file(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.arange(len(y))
-
-
-def chronological(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return file(X, y)
-
-
-def shuffled(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.random.default_rng(SHUFFLE_SEED).permutation(len(y))
-
-
-def class_pc1(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def ordered(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Row indices [N] of X [N, d] and y [N] in the order of that name."""
+    if name in ("file", "chronological"):
+        return np.arange(len(y))
+    if name == "shuffled":
+        return np.random.default_rng(SHUFFLE_SEED).permutation(len(y))
     X = X.astype(np.float64)
+    if name == "class_pc1_raw_flipped":
+        return _along_pc1(X, y, flip_odd=True)
     spread = X.std(axis=0)
-    spread[spread == 0] = 1  # a constant feature says nothing, and must not divide by zero
+    spread[spread == 0] = 1  # a constant feature
     return _along_pc1((X - X.mean(axis=0)) / spread, y, flip_odd=False)
-
-
-def class_pc1_raw_flipped(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return _along_pc1(X.astype(np.float64), y, flip_odd=True)
-
-
-ORDERS: dict[str, Order] = {
-    f.__name__: f for f in (file, chronological, shuffled, class_pc1, class_pc1_raw_flipped)
-}
 
 
 def _along_pc1(Z: np.ndarray, y: np.ndarray, flip_odd: bool) -> np.ndarray:

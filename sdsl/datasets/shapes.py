@@ -4,64 +4,57 @@ Each setting acts alone, so a stream can hold one difficulty or several. Lengths
 deviations of a mode's noise. Rows drift one by one; `segment_size` only cuts them.
 """
 
-from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
-from sdsl.core.fields import choice, number, setting
-from sdsl.datasets.limits import refuse_large
+from sdsl.core.settings import Count, Weight, settings
 from sdsl.errors import UserError
 
 Rng = np.random.Generator
 
 
-@dataclass(kw_only=True)
+@settings
 class ShapesConfig:
-    """What the classes look like and how they move."""
+    """The knobs of conf/dataset/dev/shapes.yaml, which says what they do."""
 
-    shapes_seed: int = number(low=0)
-    classes: int = number(low=2, high=20)
-    features: int = number(low=2, high=1000)
-    modes: int = number(low=1, high=20)  # per class
-    # of a mode, in its first two features
-    shape: str = choice("blob", "ring", "crescent", "star", "arms")
-    arms: int = number(low=1, high=50)  # of a mode whose shape is arms
-    layout: str = choice("random", "wheel", "column")  # of the modes; column: travel goes along it
-    size: float = number(low=0)  # radius of such a shape
-    gap: float = number(low=0)  # least distance between modes of different classes at the start
-    turn: float = setting()  # degrees that the picture turns per segment
-    spin: float = setting()  # degrees that each mode turns about its own place per segment
-    travel: float = setting()  # how far all classes move together over the stream
-    swell: float = number(low=-3, high=3)  # growing and shrinking of the picture, in log scale
-    wander: float = number(low=0)  # how far each mode moves on a way of its own over the stream
-    cross: float | None = number(low=0)  # two classes change places and pass at this distance
-    jump: float = number(low=0)  # the last class leaps this far half way through
-    periods: int = number(low=0)  # time runs to and fro this often; 0: once, straight
-    steps: int = number(low=0, high=100_000)  # drift comes in so many steps; 0: with every row
-    joined: list[int] | None = setting()  # the class that each drawn class belongs to; null: itself
-    shares: list[float] | None = setting()  # of the classes at the start; null: equal
-    last_shares: list[float] | None = setting()  # at the end; null: as at the start
-    noise: str = choice("normal", "heavy", "skewed")  # of a feature; heavy: Student's t, 3 degrees
-    binary: bool = setting()  # features become coins whose log-odds are the coordinates
-    segments: int = number(low=2, high=10_000)
-    segment_size: int = number(low=2)
+    shapes_seed: Count
+    classes: Annotated[int, Field(ge=2, le=20)]
+    features: Annotated[int, Field(ge=2, le=1000)]
+    modes: Annotated[int, Field(ge=1, le=20)]
+    shape: Literal["blob", "ring", "crescent", "star", "arms"]
+    arms: Annotated[int, Field(ge=1, le=50)]
+    layout: Literal["random", "wheel", "column"]
+    size: Weight
+    gap: Weight
+    turn: float
+    spin: float
+    travel: float
+    swell: Annotated[float, Field(ge=-3, le=3)]
+    wander: Weight
+    cross: Weight | None
+    jump: Weight
+    periods: Count
+    steps: Annotated[int, Field(ge=0, le=100_000)]
+    joined: list[Count] | None
+    shares: list[Weight] | None
+    last_shares: list[Weight] | None
+    noise: Literal["normal", "heavy", "skewed"]
+    binary: bool
+    segments: Annotated[int, Field(ge=2, le=10_000)]
+    segment_size: Annotated[int, Field(ge=2, le=100_000)]
 
-    def check_shapes(self) -> None:
-        """Refuses settings that do not go together."""
-        for name in ("shares", "last_shares"):
-            shares = getattr(self, name)
-            if shares and (len(shares) != self.classes or min(shares) < 0 or not sum(shares)):
+    def __post_init__(self) -> None:
+        for name in ("shares", "last_shares", "joined"):
+            given = getattr(self, name)
+            if given is not None and (len(given) != self.classes or not sum(given)):
                 raise UserError(
-                    f"dataset.{name}={shares}: expected one share of at least 0 for each of the "
-                    f"{self.classes} classes."
+                    f"dataset.{name}={given}: expected a number for each of the {self.classes} "
+                    "classes, not only zeros."
                 )
-        joined = self.joined or range(self.classes)
-        if len(joined) != self.classes or sorted(set(joined)) != list(range(max(joined) + 1)):
-            raise UserError(
-                f"dataset.joined={self.joined}: expected a class for each of the {self.classes} "
-                f"drawn ones, numbered from 0 without a gap, for example [0,0,1]."
-            )
-        refuse_large(self.segments, self.segment_size, self.features)
+        if self.joined and set(self.joined) != set(range(max(self.joined) + 1)):
+            raise UserError(f"dataset.joined={self.joined}: expected classes from 0 without a gap.")
 
 
 def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +62,9 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(k.shapes_seed)
     C, d, n = k.classes, k.features, k.segments * k.segment_size
     time = np.linspace(0, 1, n)
-    phase = _folded(np.floor(time * k.steps) / k.steps if k.steps else time, k.periods)
+    phase = np.floor(time * k.steps) / k.steps if k.steps else time
+    if k.periods:  # to and fro
+        phase = 1 - np.abs(1 - 2 * ((k.periods * phase) % 1))
     y = _classes(rng, time, k)
     mode = rng.integers(k.modes, size=n)
     place = _places(rng, k)  # [C, modes, d]
@@ -83,9 +78,8 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
         X = X + ((y == C - 1) & (phase > 0.5))[:, None] * k.jump * _direction(rng, d)
     X = X * np.exp(k.swell * np.sin(2 * np.pi * phase))[:, None]
     X = _turned(X, np.radians(k.turn) * k.segments * phase)
-    X = X + phase[:, None] * k.travel * (
-        _direction(rng, d) if k.layout != "column" else np.eye(d)[1]
-    )
+    way = np.eye(d)[1] if k.layout == "column" else _direction(rng, d)
+    X = X + phase[:, None] * k.travel * way
     X = X + _noise(rng, k.noise, (n, d))
     if k.binary:
         X = (rng.random((n, d)) < 1 / (1 + np.exp(-X))).astype(float)
@@ -95,7 +89,7 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
 
 def _noise(rng: Rng, kind: str, shape: tuple[int, int]) -> np.ndarray:
     """Of standard deviation 1 and mean 0."""
-    if kind == "heavy":
+    if kind == "heavy":  # Student's t with 3 degrees of freedom
         return rng.standard_t(3, shape) / np.sqrt(3)
     if kind == "skewed":  # log-normal, as times between keys are
         s = 0.6
@@ -103,11 +97,8 @@ def _noise(rng: Rng, kind: str, shape: tuple[int, int]) -> np.ndarray:
     return rng.standard_normal(shape)
 
 
-def _folded(time: np.ndarray, periods: int) -> np.ndarray:
-    return 1 - np.abs(1 - 2 * ((periods * time) % 1)) if periods else time
-
-
 def _classes(rng: Rng, time: np.ndarray, k: ShapesConfig) -> np.ndarray:
+    """A class for every row [n], by shares that go from the first to the last."""
     first = np.array(k.shares or [1 / k.classes] * k.classes, float)
     last = np.array(k.last_shares or first, float)
     share = (1 - time)[:, None] * first / first.sum() + time[:, None] * last / last.sum()
@@ -115,9 +106,10 @@ def _classes(rng: Rng, time: np.ndarray, k: ShapesConfig) -> np.ndarray:
 
 
 def _places(rng: Rng, k: ShapesConfig) -> np.ndarray:
-    """Modes at random, each at least `gap` from those of other classes; the box grows until fit.
+    """Modes [C, modes, d] at random, each at least `gap` from those of other classes.
 
-    Or in the first two features, classes by turns: on a circle, or one above the other.
+    The box grows until they fit. With a layout they stand in the first two features, classes by
+    turns: on a circle, or one above the other.
     """
     C, M, d, half = k.classes, k.modes, k.features, k.gap / np.sqrt(k.features)
     if k.layout != "random":
@@ -138,7 +130,7 @@ def _places(rng: Rng, k: ShapesConfig) -> np.ndarray:
 
 
 def _crossing(place: np.ndarray, phase: np.ndarray, y: np.ndarray, near: float) -> np.ndarray:
-    """What moves class 0 along a bow to class 1's place, and class 1 along the other bow."""
+    """Moves class 0 along a bow to class 1's place, and class 1 along the other bow: [n, d]."""
     way = place[1, 0] - place[0, 0]
     side = np.zeros_like(way)
     side[:2] = [-way[1], way[0]]
@@ -169,7 +161,7 @@ def _shape(rng: Rng, y: np.ndarray, mode: np.ndarray, k: ShapesConfig) -> np.nda
 
 
 def _paths(rng: Rng, phase: np.ndarray, C: int, M: int, d: int) -> np.ndarray:
-    """A smooth random way a mode, of length about 1, from 0: [C, M, n, d]."""
+    """A smooth random way for each mode, of length about 1, from 0: [C, M, n, d]."""
     wave = rng.normal(0, 1, (C, M, 3, d)) / np.sqrt(d) / np.arange(1, 4)[:, None]
     basis = np.sin(np.pi / 2 * phase * np.arange(1, 4)[:, None])  # [3, n]
     return np.einsum("cmwd,wn->cmnd", wave, basis)

@@ -1,0 +1,301 @@
+"""The one reader of people's tables, delimited text or Parquet, as pandas columns backed by Arrow.
+
+The cells of a text file stay text, so that a file that is written back has the cells it had. Arrow
+parses numbers exactly; pandas' own parser and `pandas.to_numeric` differ in the last digit.
+"""
+
+import csv
+import gzip
+import io
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from sdsl.datasets import files
+from sdsl.datasets.files import Content, one_line
+from sdsl.errors import UserError
+
+LARGEST = float(np.finfo(np.float32).max)
+# How files spell a missing value.
+MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A file's columns, and how it is written."""
+
+    path: Path
+    columns: pd.DataFrame
+    suffix: str  # .csv, .txt, .dat or .parquet
+    delimiter: str = ","
+    header: bool = False
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def row(self, row: int) -> str:
+        """The place of a row, for messages. A header is row 1, as a spreadsheet counts."""
+        return f"{self.path}, row {row + 1 + self.header}"
+
+    def labels(self, label: str) -> list[str | None]:
+        """The labels that the file carries; None where there is none."""
+        if label not in self.columns:
+            return [None] * len(self)
+        values = arrow(self.columns[label]).dictionary_encode()
+        names = [*map(spelled, values.dictionary.to_pylist()), None]  # at the end: of null
+        return [names[code] for code in values.indices.fill_null(len(names) - 1).to_pylist()]
+
+    def data(self, columns: pd.DataFrame) -> bytes:
+        """Columns as a file of this kind."""
+        buffer = io.BytesIO()
+        if self.suffix == ".parquet":
+            columns.to_parquet(buffer, index=False)
+        else:
+            columns.to_csv(buffer, index=False, sep=self.delimiter, header=self.header)
+        packed = self.path.name.lower().endswith(".gz")
+        return gzip.compress(buffer.getvalue(), mtime=0) if packed else buffer.getvalue()
+
+
+def read(path: Path, label: str, known: Collection[str] = ()) -> Frame:
+    """The columns of a file that can be written back; `known` names of columns tell a header."""
+    if not files.is_readable(path):
+        kinds = ", ".join(files.LABELLED)
+        raise UserError(f"{path}: unknown ending; expected {kinds}, plain or with .gz.")
+    return framed(files.read(path), label, known=known)
+
+
+def framed(
+    content: Content, label: str | int, header: bool | None = None, known: Collection[str] = ()
+) -> Frame:
+    """The columns of a file's bytes; header None: decide by `is_header`."""
+    path = content.path
+    try:
+        if content.suffix == ".parquet":
+            frame = _parquet(content)
+        elif content.suffix in files.TABLES:
+            frame = _text(content, label, header, known)
+        else:
+            raise UserError(
+                f"{path}: unknown ending {content.suffix!r}; expected one of "
+                f"{', '.join(files.TABLES)}, plain or with .gz or .zip."
+            )
+    except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
+        raise UserError(f"{path}: not a readable {content.suffix} ({one_line(error)}).") from None
+    name, times = Counter(frame.columns.columns).most_common(1)[0]
+    if times > 1:
+        raise UserError(f"{path}: {times} columns have the name {name!r}. Rename one of them.")
+    return frame
+
+
+def _parquet(content: Content) -> Frame:
+    file = parquet.ParquetFile(pa.BufferReader(content.data))
+    # A pandas index is a column if it has a name.
+    names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+    if 4 * file.metadata.num_rows * len(names) > files.LIMIT:
+        raise files.too_large(content.path)
+    columns = file.read(names).to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+    return Frame(content.path, columns, ".parquet")
+
+
+def _text(content: Content, label: str | int, header: bool | None, known: Collection[str]) -> Frame:
+    path, data = content.path, content.data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+    first = data[: data.find(b"\n")].decode(errors="replace")
+    delimiter = next((d for d in ",;\t" if d in first), " ")
+    if delimiter == " ":  # any run of blanks separates, as in the UCI files
+        data, delimiter = b"\n".join(b",".join(row.split()) for row in data.splitlines()), ","
+        first = ",".join(first.split())
+    fields = [field.strip() for field in next(csv.reader([first], delimiter=delimiter))]
+    names = [str(i) for i in range(len(fields))]
+    uneven: list[arrow_csv.InvalidRow] = []
+    read = arrow_csv.ReadOptions(column_names=names, block_size=max(2**23, 4 * len(first)))
+    read.use_threads = False  # so that the number of an uneven row is known
+    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    parse.invalid_row_handler = lambda row: uneven.append(row) or "error"
+    convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    convert.null_values, convert.strings_can_be_null = [], False
+    try:
+        table = arrow_csv.read_csv(pa.BufferReader(data), read, parse, convert)
+    except pa.ArrowInvalid as error:
+        if uneven:
+            raise UserError(
+                f"{path}, row {uneven[0].number}: expected {len(fields)} columns like the first "
+                f'line, found {uneven[0].actual_columns}. Is a quote (") missing or one too many, '
+                "or was the file cut short?"
+            ) from None
+        if "UTF8" in str(error):
+            raise UserError(f"{path}: not UTF-8 text. Save the table as CSV in UTF-8.") from None
+        raise
+    if header is None:
+        header = is_header(path, fields, label, known, table)
+    columns = table.slice(int(header)).rename_columns(fields if header else names)
+    if not len(columns):
+        raise UserError(f"{path}: a header and no rows; expected rows with a label.")
+    columns = columns.to_pandas(types_mapper=pd.ArrowDtype)
+    return Frame(path, columns, content.suffix, delimiter, header)
+
+
+def is_header(
+    path: Path, fields: list[str], label: str | int, known: Collection[str], table: pa.Table
+) -> bool:
+    """Whether the first line names the columns.
+
+    It does if it holds the label's name, or only known names, or no number. Else it is a row if its
+    label stands on another line, too, or is a number. Else it names the columns if all other labels
+    are numbers; if they are names, it could be either, and the user is asked. So a damaged first
+    row, with a word among its numbers, never passes for names.
+    """
+    if (not _is_integer(label) and label in fields) or (known and set(fields) <= set(known)):
+        return True
+    if not any(field.lower() in MISSING or _float(field) == _float(field) for field in fields):
+        return True
+    at = position(label, None, len(fields))
+    if at is None or _is_number(own := spelled(fields[at])):
+        return False
+    others = {spelled(name) for name in table.column(at)[1:].unique().to_pylist()}
+    if own in others or not others or len(set(fields)) < len(fields):
+        return False
+    if all(map(_is_number, others)):
+        return True
+    raise UserError(
+        f"{path}, row 1: the label {own!r} occurs on no other line, so this may be a header or a "
+        "row; set dataset.header to true or to false."
+    )
+
+
+def position(label: str | int, names: list[str] | None, width: int) -> int | None:
+    """The position of the label's column among `width`."""
+    if names and str(label) in names:
+        return names.index(str(label))
+    inside = _is_integer(label) and -width <= int(label) < width
+    return int(label) % width if inside else None
+
+
+def label_of(frame: Frame, label: str | int) -> str:
+    """The name of the label's column."""
+    names = list(frame.columns)
+    at = position(label, names, len(names))
+    if at is None:
+        raise UserError(
+            f"{frame.path}: no label column {label!r}. Set dataset.label to a number from 0 to "
+            f"{len(names) - 1}, to -1 for the last, or to a name: {', '.join(names[:20])}."
+        )
+    return names[at]
+
+
+def numeric(frame: Frame, label: str) -> np.ndarray:
+    """X [N, d] float32 of all columns but the label's; refuses what is no finite number."""
+    names = [name for name in frame.columns if name != label]
+    if not names:
+        raise UserError(f"{frame.path}: expected at least one feature beside the label.")
+    if 4 * len(frame) * len(names) > files.LIMIT:
+        raise files.too_large(frame.path)
+    X = np.empty((len(frame), len(names)), np.float32)
+    for i, name in enumerate(names):
+        values = numbers(arrow(frame.columns[name]))
+        bad = ~(np.abs(values) <= LARGEST)
+        if bad.any():
+            row = int(bad.argmax())
+            hint = "" if row or frame.header else " Does it name the columns? dataset.header=true."
+            raise UserError(
+                f"{frame.row(row)}, column {name}: expected a finite number, found "
+                f"{shown(frame.columns[name].iloc[row])}.{hint}"
+            )
+        X[:, i] = values
+    return X
+
+
+def encoded(frames: Sequence[Frame], label: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Class numbers [N] of the rows of all frames, and the classes; every row needs a label."""
+    names: list[str] = []
+    for frame in frames:
+        for i, name in enumerate(frame.labels(label)):
+            if name is None or len(name.splitlines()) > 1:
+                found = shown(frame.columns[label].iloc[i]) if label in frame.columns else "none"
+                hint = ' with a line break in it: is a quote (") missing?' if name else "."
+                raise UserError(f"{frame.row(i)}: expected a class label, found {found}{hint}")
+            names.append(name)
+    classes = ordered(names)
+    number = {name: c for c, name in enumerate(classes)}
+    return np.array([number[name] for name in names], dtype=np.int64), classes
+
+
+def ordered(labels: Iterable[str]) -> tuple[str, ...]:
+    """The classes: numbers by value, then names."""
+    numbers = {name: float(name) if _is_number(name) else np.inf for name in set(labels)}
+    return tuple(sorted(numbers, key=lambda name: (numbers[name], name)))
+
+
+def spelled(value: object) -> str | None:
+    """The label in a cell, None where there is none; 1.0 is 1."""
+    text = str(value).strip()
+    return None if text.lower() in MISSING else re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+
+
+def _is_number(label: str | None) -> bool:
+    return label is not None and re.fullmatch(r"[-+]?\d+(\.\d+)?", label) is not None
+
+
+def _is_integer(label: str | int) -> bool:
+    return re.fullmatch(r"-?\d{1,9}", str(label)) is not None
+
+
+def shown(value: object) -> str:
+    """A cell, for messages: a stray quote may have put half of the file into it."""
+    text = str(value)
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def arrow(cells: pd.Series) -> pa.Array:
+    """The cells of a column as numbers, text, times or truth values."""
+    try:
+        values = pa.array(cells, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # of several types
+        values = pa.array(cells.astype(str).where(cells.notna(), None), pa.string())
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
+        raise UserError(f"column {cells.name}: expected numbers, text or times, not {values.type}.")
+    return values
+
+
+def is_text(values: pa.Array) -> bool:
+    return pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+
+
+def missing(values: pa.Array) -> np.ndarray:
+    """[n] of True where a cell is empty or spells a missing value."""
+    gone = pc.is_null(values, nan_is_null=True)
+    if is_text(values):
+        plain = pc.utf8_lower(pc.utf8_trim_whitespace(values))
+        gone = pc.or_(gone, pc.is_in(plain, pa.array(MISSING, values.type)))
+    return gone.to_numpy(zero_copy_only=False)
+
+
+def numbers(values: pa.Array) -> np.ndarray:
+    """[n] float64, NaN where a cell is no number."""
+    if is_text(values):
+        values = pc.utf8_trim_whitespace(values)
+    try:
+        return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:  # some cells are no numbers
+        return np.array([_float(cell) for cell in values.to_pylist()])
+    except pa.ArrowNotImplementedError:  # times
+        return np.full(len(values), np.nan)
+
+
+def _float(cell: str | None) -> float:
+    try:  # float() takes 1_000 for a number, which no other reader does
+        return np.nan if cell is None or "_" in cell else float(cell)
+    except ValueError:
+        return np.nan
