@@ -1,4 +1,4 @@
-"""StreamClassifier: labels a drifting stream segment by segment, as scikit-learn would have it.
+"""StreamClassifier: labels a drifting stream segment by segment, as a scikit-learn class.
 
     model = StreamClassifier(method="ours", seed=0).fit(X0, y0)   # gold
     labels = model.adapt(X1)                                      # label a new segment, update
@@ -16,17 +16,20 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
-from sdsl.config.registry import own_modules
-from sdsl.core import state
+from sdsl.core.state import load_state, save_state
+from sdsl.datasets.columns import Plan, prepare
 from sdsl.errors import UserError
-from sdsl.use import history
-from sdsl.use.following import Following
-from sdsl.use.method_config import method_config, method_setup
-from sdsl.use.saved import KIND, plain_model
+from sdsl.use.follower import RECORD, Follower
+from sdsl.use.method import method_config
+from sdsl.use.saved import from_state, to_state
 
-DEFAULT_METHOD = "tracker"  # the one that the results recommend
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator):
@@ -42,13 +45,13 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : the labels, sorted
-    history_ : one row per segment: gold trust, drift, class shares, confidence, warnings, ...
+    history_ : one row per segment: drift, class shares, confidence, warnings, ...
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
     """
 
     def __init__(
         self,
-        method: str = DEFAULT_METHOD,
+        method: str = "tracker",
         seed: int = 0,
         overrides: Mapping[str, Any] | None = None,
         config_dir: str | Path | None = None,
@@ -59,12 +62,19 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         self.config_dir = config_dir
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Take gold: the labelled rows. Training waits for the first segment, see `adapt`."""
-        return self.fit_config(X, y, None)
+        """Take gold: the labelled rows. Training waits for the first segment, see `adapt`.
 
-    def fit_config(self, X: Any, y: Any, config: Mapping[str, Any] | None) -> Self:
-        """`fit` under a config that is composed already; None: compose it from the parameters."""
-        X, y = validate_data(self, X, y, dtype=np.float32)
+        Columns of a pandas frame may be numbers, text or times; gold decides how they are read.
+        """
+        return self.fit_config(X, y, method_config(self.method, self.overrides, self.config_dir))
+
+    def fit_config(
+        self, X: Any, y: Any, config: Mapping[str, Any], columns: Plan | None = None
+    ) -> Self:
+        """`fit` under a config that is composed already, and columns that are prepared."""
+        if type(self.seed) is bool or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise UserError(f"seed={self.seed!r}: expected a whole number, 0 or more.")
+        X, y = self._gold(X, y, columns)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
@@ -72,16 +82,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
                 f"The gold labels hold one class only ({classes[0]!r}); expected at least two: a "
                 "class without a gold label can never be predicted."
             )
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer):
-            raise UserError(f"seed={self.seed!r}: expected a whole number, 0 or more.")
-        if self.seed < 0:
-            raise UserError(f"seed={self.seed}: expected a whole number, 0 or more.")
-        if config is None:
-            config = method_config(self.method, self.overrides, self.config_dir)
-        method_setup(config)
-        names = [str(c) for c in classes]
         self.classes_ = classes
-        self.following_ = Following(config, X, codes, names, int(self.seed))
+        self.follower_ = Follower(config, X, codes, list(map(str, classes)), int(self.seed))
         return self
 
     def adapt(self, X: Any) -> np.ndarray:
@@ -91,30 +93,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         cotta, sar) is asked for its predictions after the update. An empty segment gives an empty
         array and changes nothing.
         """
-        return self.adapt_with_confidence(X)[0]
-
-    def adapt_with_confidence(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(labels, the updated model's probability of each); otherwise the same as `adapt`."""
         check_is_fitted(self)
-        codes, confidence = self.following_.step(self._checked(X))
-        return self.classes_[codes], confidence
-
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Any:
-        """The same as `adapt`; on a model that has no gold yet, `fit`, if labels are given.
-
-        Labels that come later than gold are refused: the methods have no use for them.
-        """
-        if not hasattr(self, "following_"):
-            if y is None:
-                raise UserError("There is no gold yet: call fit(X, y) with the labelled rows.")
-            return self.fit(X, y)
-        X = self._checked(X)
-        if y is not None:
-            raise ValueError(
-                "The model has its gold labels already and cannot use later ones: call "
-                "partial_fit(X) without labels, or fit(X, y) to begin again."
-            )
-        return self.classes_[self.following_.step(X)[0]]
+        return self.classes_[self.follower_.step(self._features(X))[0]]
 
     def predict(self, X: Any) -> np.ndarray:
         """Labels by the model as it is now, which stays as it is.
@@ -122,31 +102,25 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         Before the first `adapt` the model is fitted to gold alone, and so is its scale.
         """
         check_is_fitted(self)
-        return self.classes_[self.following_.predict(self._checked(X))]
+        return self.classes_[self.follower_.predict(self._features(X))]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities [n, classes], in the order of classes_.
-
-        A row that is more than twice as far from gold and from the last segment as their own rows
-        are (farness r > 2, see sdsl/use/summary.py) gets (2/r)^2 p + (1 - (2/r)^2) / C: its label
-        stays, its certainty goes.
-        """
+        """Probabilities [n, classes], in the order of classes_; near even for rows far from all."""
         check_is_fitted(self)
-        return self.following_.probabilities(self._checked(X))
+        return self.follower_.probabilities(self._features(X))
 
     @property
     def history_(self) -> pd.DataFrame:
         """One row per segment; the columns are explained in sdsl/use/README.md."""
         check_is_fitted(self)
-        return history.table(self.following_.records, self.following_.classes)
+        names = [*RECORD, *self.follower_.share_names]
+        names += [name for record in self.follower_.records for name in record]
+        return pd.DataFrame(self.follower_.records, columns=list(dict.fromkeys(names)))
 
     def save(self, path: str | Path) -> None:
-        """Write one file, whole or not at all; it can be read without running anything."""
+        """Write one file, whole or not at all; reading it runs no code of its own."""
         check_is_fitted(self)
-        params = self.get_params() | {"seed": int(self.seed)}
-        names = getattr(self, "feature_names_in_", None)
-        held = plain_model(params, self.classes_, self.n_features_in_, names, self.following_)
-        state.save_state(path, held, own_modules(self.following_.config))
+        save_state(path, to_state(self))
 
     @classmethod
     def load(cls, path: str | Path, modules: Sequence[str] = ()) -> Self:
@@ -154,20 +128,31 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
 
         modules: of your own components in it, such as ["lab.neighbours"]; no others are imported.
         """
-        held = state.load_state(path, modules)
-        if not isinstance(held, dict) or held.get("kind") != KIND:
-            raise UserError(f"{path}: a state of sdsl, but not of a {KIND}.")
-        try:
-            model = cls(**held["params"])
-            values, dtype = held["classes"]["values"], held["classes"]["dtype"]
-            model.classes_ = np.array(values, dtype=np.dtype(dtype))
-            model.n_features_in_ = held["features"]
-            if held["feature_names"] is not None:
-                model.feature_names_in_ = np.array(held["feature_names"], dtype=object)
-            model.following_ = Following.from_plain(held["following"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UserError(f"{path}: damaged ({type(error).__name__}: {error}).") from None
-        return model
+        return from_state(cls, load_state(path), path, modules)
 
-    def _checked(self, X: Any) -> np.ndarray:
-        return validate_data(self, X, dtype=np.float32, reset=False, ensure_min_samples=0)
+    def _gold(self, X: Any, y: Any, columns: Plan | None) -> tuple[np.ndarray, np.ndarray]:
+        """(X [g, d] float32, y [g]), with names, types and lengths checked."""
+        X, self.columns_ = _pandas(X), columns
+        if not isinstance(X, pd.DataFrame):
+            return validate_data(self, X, y, dtype=np.float32)
+        validate_data(self, X, skip_check_array=True)
+        check_consistent_length(X, y := column_or_1d(y))
+        frame = X.rename(columns=str)
+        self.columns_ = columns or prepare(frame, "")
+        return self.columns_.transform(frame), y
+
+    def _features(self, X: Any) -> np.ndarray:
+        """[n, d] float32, with names and types as in gold."""
+        X = _pandas(X)
+        if self.columns_ is None:
+            return validate_data(self, X, dtype=np.float32, reset=False, ensure_min_samples=0)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if not isinstance(X, pd.DataFrame):
+            names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+            X = pd.DataFrame(np.asarray(X), columns=names)
+        return self.columns_.transform(X.rename(columns=str))
+
+
+def _pandas(X: Any) -> Any:
+    """A Polars frame as a pandas one; anything else as it is."""
+    return X.to_pandas() if hasattr(X, "to_pandas") else X

@@ -4,87 +4,58 @@ Each file is a segment. The labelled copy is written to `out`, then the state; t
 again does only what is new. All settings are in conf/label.yaml.
 """
 
-import logging
+import os
 import sys
-import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+
+import hydra
+from omegaconf import DictConfig, OmegaConf
 
 from sdsl import interrupt
+from sdsl.config import refusals, seeds
 from sdsl.config.home import home
-from sdsl.errors import UserError
 from sdsl.output import guarded
-from sdsl.use.settings import LabelSettings, read
-
-if TYPE_CHECKING:  # torch and pandas take seconds, and --help should not
-    from sdsl.use.deployment import Deployment
-    from sdsl.use.screen import Screen
+from sdsl.use.settings import TEXTS
 
 
 @guarded()
-def main(words: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if words is None else words)
-    if not words or words[0] in ("-h", "--help"):
-        print(f"{__doc__}\n{(home() / 'conf' / 'label.yaml').read_text(encoding='utf-8')}", end="")
-        return
-    if "--config-dir" in words[:-1]:  # as in python -m sdsl.run
-        at = words.index("--config-dir")
-        words[at : at + 2] = [f"config_dir={words[at + 1]}"]
+def main() -> None:
+    os.environ |= {"SDSL_HOME": str(home()), "HYDRA_FULL_ERROR": "1"}  # Hydra raises its refusals
     interrupt.install()
     try:
-        label(*read(words))
-    except UserError as error:
-        print(error, file=sys.stderr)
+        sys.argv[1:] = [_quoted(word) for word in seeds.rewrite(sys.argv[1:])]
+        hydra.main(config_path=str(home() / "conf"), config_name="label", version_base="1.3")(run)()
+    except refusals.REFUSED as error:
+        print(refusals.message(error), file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt as stop:
         interrupt.leave(stop)
 
 
-def label(settings: LabelSettings, overrides: Mapping[str, Any]) -> None:
+def run(config: DictConfig) -> None:
     """Label all that is new; with watch=true, all that comes, until stopped."""
-    from sdsl.estimator import DEFAULT_METHOD
-    from sdsl.use.curves import Curves
-    from sdsl.use.opening import opened
+    from sdsl.use.deployment import opened  # torch and pandas take seconds
     from sdsl.use.screen import Screen
+    from sdsl.use.settings import checked
 
-    logging.getLogger("sdsl.use").addHandler(logging.NullHandler())  # the screen says it all
-    with opened(settings, overrides, settings.method or DEFAULT_METHOD) as deployment:
+    plain = OmegaConf.to_container(config, resolve=True)
+    given, seed = checked(plain)
+    with opened(given, plain, seed) as deployment:
         screen = Screen(deployment)
-        curves = Curves(deployment, settings.tracking, screen.line)
-        first = True  # logged even if nothing is new: an earlier call may have missed the store
         try:
-            while True:
-                if _look(settings, deployment, screen) or first:
-                    curves.log()
-                first = False
-                if not settings.watch:
-                    break
-                time.sleep(settings.every)
+            for i, found in enumerate(deployment.looks(given)):
+                if screen.label(found, given.segment_size) or not i:
+                    screen.log(plain["tracking"]["uri"], plain["tracking"]["experiment"])
         except KeyboardInterrupt:
-            screen.table()
-            if not settings.watch:  # a watch is meant to be stopped
+            if not given.watch:  # a watch is meant to be stopped
                 raise
-        else:
-            screen.table()
-        finally:
-            curves.end(len(screen.shown))
+        if not screen.lines:
+            print(f"Nothing new: {len(deployment.book.done)} files are labelled in {given.out}.")
 
 
-def _look(settings: LabelSettings, deployment: "Deployment", screen: "Screen") -> bool:
-    """Label everything that is there now; whether there was anything new."""
-    from sdsl.datasets.inputs import find
-
-    inputs = find(settings.files, deployment.out)
-    if settings.watch:  # a file that still grows waits for the next look
-        now = time.time()
-        inputs = [i for i in inputs if now - i.path.stat().st_mtime >= settings.every]
-    elif not inputs:
-        raise UserError(f"files={', '.join(settings.files)}: there is no such file.")
-    before = screen.events
-    screen.look(deployment.new(inputs), deployment.changed(inputs))
-    for segment, record in deployment.run(inputs, settings.segment_size, screen.aside):
-        screen.segment(segment, record)
-    return screen.events > before
+def _quoted(word: str) -> str:
+    """Names of files and columns may hold letters and signs that Hydra wants in quotes."""
+    key, _, text = word.partition("=")
+    return f'{key}="{text}"' if key in TEXTS and text[:1] not in ("", "[", "'", '"') else word
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Use on a stream without labels: what the class and the command need beside the engine."""
+"""Labels for a stream that has none: the parts of StreamClassifier and of python -m sdsl.label."""

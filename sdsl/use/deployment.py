@@ -1,290 +1,273 @@
-"""A deployment: one model, one folder of labelled files, one state; killed anywhere, it goes on.
+"""A deployment: a model, its output folder and its state file. Safe to kill at any time.
 
-The state file is what counts. A segment is done in this order:
-1. `next.json` says which rows of which files the segment is made of;
-2. the model labels them, and the files that are complete are written to `out`;
-3. the state replaces the old one.
-A kill before 3 leaves the old state. The next call takes the same rows from `next.json`, and the
-same model gives the same labels, bit for bit: nothing is lost, nothing is learnt twice.
+The state file is the truth. Files are done in this order:
+1. the model labels them, and the labelled copies are written to `out/.sdsl/ready`;
+2. the state, which lists them, replaces the old one;
+3. the copies are moved to `out`.
+After a kill before 2 the old state labels the files again; after a later one the next call does
+the rest of 3. Nothing is lost, nothing is learnt twice, and no published label changes.
 """
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from filelock import FileLock, Timeout
 
-from sdsl.config.registry import own_modules
-from sdsl.core import state
 from sdsl.core.finite import NotFinite
-from sdsl.datasets.columns import Plan
-from sdsl.datasets.frames import Frame, read
-from sdsl.datasets.inputs import Input
+from sdsl.core.state import load_state, save_state, write_whole
+from sdsl.datasets.columns import Plan, prepare
+from sdsl.datasets.files import Input, inputs, user_path
+from sdsl.datasets.tables import Frame, read
 from sdsl.errors import UserError
-from sdsl.use.following import Following
-from sdsl.use.gold import given_labels, same_file, spelled
-from sdsl.use.history import Record
-from sdsl.use.saved import plain_model
+from sdsl.estimator import StreamClassifier
+from sdsl.use.saved import from_state, own_modules, to_state
+from sdsl.use.settings import LabelSettings
 
-HIDDEN, STATE, NEXT = ".sdsl", "state.sdsl", "next.json"
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Rows start..stop of one file."""
-
-    name: str
-    start: int
-    stop: int
-
-    @property
-    def rows(self) -> int:
-        return self.stop - self.start
-
-
-@dataclass
-class Segment:
-    """What was labelled in one step."""
-
-    pieces: list[Piece]
-    accuracy: float  # of the rows that carry a label; NaN: none does
-    balanced: float = float("nan")  # mean recall of the classes among them
+STATE = "state.sdsl"
 
 
 @dataclass
 class Book:
-    """What a deployment remembers beside its model."""
+    """The part of the state beside the model."""
 
-    id: str
-    settings: dict[str, Any]  # what must stay the same from call to call
-    gold_sha256: str
-    gold_rows: dict[str, int]  # resolved path -> rows at its beginning that are gold
-    done: dict[str, list[int]] = field(default_factory=dict)  # name -> its version
-    aside: dict[str, tuple[list[int], str]] = field(default_factory=dict)  # name -> version, reason
-    # Files that are labelled in part: name -> labels and confidence of the first rows after gold.
-    progress: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-    segments: list[Segment] = field(default_factory=list)
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    done: dict[str, list[int]] = field(default_factory=dict)  # name -> version of the file
+    aside: dict[str, tuple[list[int], str]] = field(default_factory=dict)  # version and reason
+    ready: list[str] = field(default_factory=list)  # written, perhaps not moved to `out` yet
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The labelled rows, and how many of each file they are."""
+
+    X: pd.DataFrame
+    y: np.ndarray  # [g] whole numbers if all are, else text
+    taken: dict[Path, int]  # resolved path -> rows at the file's beginning
+    whole: set[Path]  # files that hold no other rows
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A file that is being labelled."""
+    """A file to be labelled."""
 
-    frame: Frame
-    X: np.ndarray  # its features
-    given: list[str | None]  # the labels that it carries itself
+    name: str
     version: list[int]  # as it was when it was read
+    frame: Frame
+    X: np.ndarray  # [n, d] the rows after gold
+    given: list[str | None]  # the labels of all rows that the file carries itself
 
 
 class Deployment:
-    """Opened by sdsl/use/opening.py, which also holds the lock."""
+    """Opened by `opened`, which holds the lock."""
 
-    def __init__(
-        self,
-        out: Path,
-        book: Book,
-        plan: Plan,
-        model: Following,
-        params: dict[str, Any],
-        only_gold: set[str],
-    ):
-        self.out, self.book, self.plan, self.model, self.params = out, book, plan, model, params
-        self.only_gold = only_gold  # resolved paths of files without a row to label
-        self.opened: dict[str, Opened] = {}
+    def __init__(self, out: Path, model: StreamClassifier, book: Book, gold: Gold, plan: Plan):
+        self.out, self.model, self.book, self.gold, self.plan = out, model, book, gold, plan
 
-    def new(self, inputs: Sequence[Input]) -> list[Input]:
+    def looks(self, given: LabelSettings) -> Iterator[list[Input]]:
+        """The files that are there: once, or with watch=true again and again."""
+        while True:
+            found = inputs(given.files, self.out)
+            if given.watch:  # a file that still grows waits for the next look
+                now = time.time()
+                found = [i for i in found if now - i.path.stat().st_mtime >= given.every]
+            elif not found:
+                raise UserError(f"files={', '.join(given.files)}: there is no such file.")
+            yield found
+            if not given.watch:
+                return
+            time.sleep(given.every)
+
+    def new(self, found: Sequence[Input]) -> list[Input]:
         """Files that are neither done nor set aside as they are now."""
-        return [
-            found
-            for found in inputs
-            if found.name not in self.book.done
-            and str(found.path.resolve()) not in self.only_gold
-            and self.book.aside.get(found.name, ([], ""))[0] != found.version()
-        ]
+        book, gold = self.book, self.gold.whole
+        some = [i for i in found if i.name not in book.done and i.path.resolve() not in gold]
+        return [i for i in some if book.aside.get(i.name, ([], ""))[0] != i.version()]
 
-    def changed(self, inputs: Sequence[Input]) -> list[str]:
+    def changed(self, found: Sequence[Input]) -> set[str]:
         """Files that were changed after they had been labelled."""
         done = self.book.done
-        return [i.name for i in inputs if i.name in done and done[i.name] != i.version()]
+        return {i.name for i in found if i.name in done and done[i.name] != i.version()}
 
     def run(
-        self,
-        inputs: Sequence[Input],
-        segment_size: int | None,
-        on_aside: Callable[[str, str], None],
-    ) -> Iterator[tuple[Segment, Record]]:
-        """Label all that is new, segment by segment; each is safe on disk when it is yielded."""
-        by_name = {found.name: found for found in inputs}
-        for pieces in self._planned(by_name, segment_size, on_aside):
-            try:
-                done = self._label(pieces)
-            except NotFinite as error:
-                self._refuse(pieces, by_name, str(error), on_aside)
-            else:
-                yield done
+        self, found: Sequence[Input], size: int | None, on_aside: Callable[[str], None]
+    ) -> Iterator[tuple[list[str], list[dict[str, Any]]]]:
+        """(names, records of their segments) of files that are labelled and safe on disk.
 
-    def _refuse(
-        self,
-        pieces: list[Piece],
-        by_name: dict[str, Input],
-        why: str,
-        on_aside: Callable[[str, str], None],
-    ) -> None:
-        """Sets files aside that the model cannot follow; parts of files stop the command."""
-        names = ", ".join(piece.name for piece in pieces)
-        whole = [p.stop - self._begun(by_name[p.name]) == p.rows for p in pieces]
-        ends = [p.stop == len(self.opened[p.name].frame) for p in pieces]
-        if not all(whole) or not all(ends):
-            raise UserError(f"{names}: {why} Mend or remove these files; what is done stays done.")
-        (self.out / HIDDEN / NEXT).unlink(missing_ok=True)
-        for piece in pieces:
-            self._set_aside(by_name[piece.name], why)
-            on_aside(piece.name, why)
+        Without a size each file is a segment. With one, files are joined until they have so many
+        rows, and cut evenly into segments of about so many.
+        """
 
-    def _planned(
-        self,
-        by_name: dict[str, Input],
-        size: int | None,
-        on_aside: Callable[[str, str], None],
-    ) -> Iterator[list[Piece]]:
-        """The pieces of each segment; first those of a segment that a kill cut short."""
-        if (again := self._interrupted(by_name)) is not None:
-            yield again
-        gathered: list[Piece] = []
-        for found in self.new(list(by_name.values())):
+        def set_aside(name: str, version: list[int], reason: str) -> None:
+            self.book.aside[name] = version, reason
+            self.save()
+            on_aside(reason)
+
+        waiting: list[Opened] = []
+        new = self.new(found)
+        for one in new:
+            version = one.version()
             try:
-                frame = self._open(found)
+                waiting.append(self._open(one, version))
             except UserError as error:
-                self._set_aside(found, str(error))
-                on_aside(found.name, str(error))
-                continue
-            start = self._begun(found)
-            if size is None:
-                yield [Piece(found.name, start, len(frame))]
-                continue
-            while (room := size - sum(p.rows for p in gathered)) <= len(frame) - start:
-                yield [*gathered, Piece(found.name, start, start + room)]
-                gathered, start = [], start + room
-            if start < len(frame) or not len(frame):
-                gathered.append(Piece(found.name, start, len(frame)))
-        if gathered:  # the last segment of a call may be shorter
-            yield gathered
+                set_aside(one.name, version, str(error))
+            if waiting and (one is new[-1] or sum(len(f.X) for f in waiting) >= (size or 0)):
+                try:
+                    yield [file.name for file in waiting], self._label(waiting, size)
+                except NotFinite as error:
+                    self.model = _load(self.out, self.model.follower_.config)[0]
+                    for file in waiting:
+                        set_aside(file.name, file.version, f"{file.name}: {error}")
+                waiting = []
 
-    def _begun(self, found: Input) -> int:
-        """The first row of a file that has no label yet."""
-        half = self.book.progress.get(found.name)
-        return same_file(found.path, self.book.gold_rows) + (len(half[0]) if half else 0)
+    def _open(self, found: Input, version: list[int]) -> Opened:
+        known = [*self.gold.X.columns, self.plan.label]
+        try:
+            frame = read(found.path, self.plan.label, known)
+            gold = self.gold.taken.get(found.path.resolve(), 0)
+            rows = frame.columns[[name for name in frame.columns if name in known]].iloc[gold:]
+            X = self.plan.transform(rows, before=gold)
+        except UserError as error:
+            reason = str(error).removeprefix(str(found.path)).removeprefix(": ")
+            gap = "" if reason.startswith(",") else ": "  # ", line 3: ..."
+            raise UserError(f"{found.name}{gap}{reason}") from None
+        return Opened(found.name, version, frame, X, frame.labels(self.plan.label))
 
-    def _open(self, found: Input) -> Frame:
-        if found.name not in self.opened:
-            try:
-                version = found.version()
-                frame = read(found.path, self.plan.label)
-                X = self.plan.transform(frame.columns) if len(frame) else self._no_rows()
-            except OSError as error:  # it went away meanwhile
-                raise UserError(f"{found.name}: {error.strerror}.") from None
-            except UserError as error:
-                reason = str(error).removeprefix(str(found.path)).removeprefix(": ")
-                gap = "" if reason.startswith(",") else ": "  # ", line 3: ..."
-                raise UserError(f"{found.name}{gap}{reason}") from None
-            given = given_labels(frame, self.plan.label)
-            self.opened[found.name] = Opened(frame, X, given, version)
-        return self.opened[found.name].frame
-
-    def _no_rows(self) -> np.ndarray:
-        return np.zeros((0, len(self.plan.features)), np.float32)
-
-    def _label(self, pieces: list[Piece]) -> tuple[Segment, Record]:
-        plan = {"segment": len(self.book.segments), "pieces": [asdict(p) for p in pieces]}
-        state.write_whole(self.out / HIDDEN / NEXT, json.dumps(plan).encode())
-        X = np.concatenate([self.opened[p.name].X[p.start : p.stop] for p in pieces])
-        codes, confidence = self.model.step(X)
-        truth: list[str | None] = []
-        at = 0
-        for piece in pieces:
-            opened, rows = self.opened[piece.name], slice(at, at + piece.rows)
-            truth += opened.given[piece.start : piece.stop]
-            half = self.book.progress.get(piece.name, (codes[:0], confidence[:0]))
-            labelled = (
-                np.concatenate([half[0], codes[rows]]),
-                np.concatenate([half[1], confidence[rows]]),
-            )
-            self.book.progress[piece.name] = labelled
-            at += piece.rows
-            if piece.stop == len(opened.frame):
-                self._write(piece.name, opened, *labelled)
-                del self.book.progress[piece.name], self.opened[piece.name]
-                self.book.done[piece.name] = opened.version
-                self.book.aside.pop(piece.name, None)
-        segment = Segment(pieces, *self._scores(codes, truth))
-        self.book.segments.append(segment)
+    def _label(self, files: Sequence[Opened], size: int | None) -> list[dict[str, Any]]:
+        X, follower = np.concatenate([file.X for file in files]), self.model.follower_
+        truth = pd.Series([c for f in files for c in f.given[len(f.given) - len(f.X) :]], dtype=object)
+        parts = np.array_split(np.arange(len(X)), max(1, round(len(X) / size)) if size else 1)
+        labels, names = [], ", ".join(file.name for file in files)
+        for i, part in enumerate(parts, 1):
+            codes, _ = label = follower.step(X[part])
+            labels.append(label)
+            where = f"{names} ({i} of {len(parts)})" if len(parts) > 1 else names
+            known = truth[part].dropna()  # a new class counts as wrong
+            right = known == pd.Series(np.array(follower.classes, object)[codes], part)[known.index]
+            balanced = right.groupby(known).mean().mean()
+            scores = {"accuracy": float(right.mean()), "balanced_accuracy": float(balanced)}
+            follower.records[-1] |= {"files": where} | scores
+        codes, confidence = (np.concatenate(one) for one in zip(*labels, strict=True))
+        ends = np.cumsum([len(file.X) for file in files])[:-1]
+        for file, y, p in zip(files, np.split(codes, ends), np.split(confidence, ends), strict=True):
+            self._write(file, y, p)
+            self.book.done[file.name] = file.version
+            self.book.aside.pop(file.name, None)
+        self.book.ready = [file.name for file in files]
         self.save()
-        return segment, self.model.records[-1]
+        self.publish()
+        return follower.records[-len(parts) :]
 
-    def _scores(self, codes: np.ndarray, truth: list[str | None]) -> tuple[float, float]:
-        """(accuracy, balanced accuracy) of the rows that carry a label, a new class included."""
-        known = [i for i, name in enumerate(truth) if name is not None]
-        if not known:
-            return float("nan"), float("nan")
-        true = np.array([truth[i] for i in known])
-        right = np.array([self.model.classes[codes[i]] for i in known]) == true
-        recalls = [right[true == name].mean() for name in np.unique(true)]
-        return float(right.mean()), float(np.mean(recalls))
-
-    def _write(self, name: str, opened: Opened, codes: np.ndarray, sure: np.ndarray) -> None:
+    def _write(self, file: Opened, codes: np.ndarray, confidence: np.ndarray) -> None:
         """The file with `label` and `confidence`; gold rows keep their own label."""
-        columns, own = opened.frame.columns.copy(), opened.given
-        gold = len(own) - len(codes)
-        if "label" in columns and any(own[gold:]):
+        columns, classes = file.frame.columns.copy(), self.model.classes_
+        gold = len(file.given) - len(codes)
+        if "label" in columns and any(file.given[gold:]):
             columns = columns.rename(columns={"label": "label_given"})
-        labels = [*map(str, own[:gold]), *(self.model.classes[c] for c in codes)]
-        columns["label"] = spelled(labels).to_numpy()
-        columns["confidence"] = np.round(np.concatenate([np.ones(gold), sure]), 6)
-        target = self.out / name
+        own = np.array(file.given[:gold], dtype=classes.dtype)
+        columns["label"] = np.concatenate([own, classes[codes]])
+        columns["confidence"] = np.round(np.concatenate([np.ones(gold), confidence]), 6)
+        target = self.out / ".sdsl" / "ready" / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
-        state.write_whole(target, opened.frame.data(columns))
-
-    def _interrupted(self, by_name: dict[str, Input]) -> list[Piece] | None:
-        """The segment that was begun and not finished; None: there is none, or its files went."""
-        try:
-            plan = json.loads((self.out / HIDDEN / NEXT).read_bytes())
-        except (OSError, ValueError):
-            return None
-        pieces = [Piece(**piece) for piece in plan["pieces"]]
-        if plan["segment"] != len(self.book.segments):
-            return None
-        try:
-            whole = all(self._open(by_name[p.name]) is not None for p in pieces)
-        except (KeyError, UserError):
-            return None
-        fits = all(p.start == self._begun(by_name[p.name]) for p in pieces)
-        fits = fits and all(p.stop <= len(self.opened[p.name].frame) for p in pieces)
-        return pieces if whole and fits else None
-
-    def _set_aside(self, found: Input, reason: str) -> None:
-        try:
-            self.book.aside[found.name] = found.version(), reason
-        except OSError:  # it is gone: there is nothing to come back to
-            return
-        self.save()
+        write_whole(target, file.frame.data(columns))
 
     def save(self) -> None:
-        """The one moment at which anything counts."""
-        following = self.model
-        classes = np.array(following.classes)
-        names = self.plan.features
-        held = plain_model(self.params, classes, len(names), names, following)
-        held["deployment"] = asdict(self.book)
-        held["plan"] = self.plan.plain()
-        state.save_state(self.out / HIDDEN / STATE, held, own_modules(following.config))
+        """From here on the labels count."""
+        state = to_state(self.model) | {"deployment": asdict(self.book)}
+        save_state(self.out / ".sdsl" / STATE, state)
+
+    def publish(self) -> None:
+        """Move the copies that the state lists; delete others, of a process that was killed."""
+        ready = self.out / ".sdsl" / "ready"
+        for name in self.book.ready:
+            if (ready / name).exists():
+                (self.out / name).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(ready / name, self.out / name)
+        for rest in [*ready.rglob("*"), *ready.parent.glob(".*.part")]:
+            if rest.is_file():
+                rest.unlink()
 
 
-def book_from_plain(held: dict[str, Any]) -> Book:
-    """What `asdict` gave, once restored."""
-    segments = [
-        Segment(**{**one, "pieces": [Piece(**piece) for piece in one["pieces"]]})
-        for one in held["segments"]
-    ]
-    return Book(**{**held, "segments": segments})
+@contextmanager
+def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterator[Deployment]:
+    """The deployment of the folder `out`, new or as it was left, for this process alone."""
+    out, gold = user_path(given.out), read_gold(given.gold, given.label)
+    plan = prepare(gold.X, given.label, given.drop, given.use)
+    method, used = config["method"]["name"], [column.name for column in plan.columns]
+    model = StreamClassifier(method, seed).fit_config(gold.X[used], gold.y, config, plan)
+    try:
+        (out / ".sdsl").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"out={out}: cannot be made ({error.strerror}).") from None
+    try:
+        with FileLock(out / ".sdsl" / "lock", timeout=0):
+            book = Book()
+            if (out / ".sdsl" / STATE).exists():
+                fresh = model
+                model, book = _load(out, fresh.follower_.config)
+                _refuse_others(model, fresh, out)
+            deployment = Deployment(out, model, book, gold, plan)
+            deployment.publish()
+            yield deployment
+    except Timeout:
+        raise UserError(f"Another sdsl.label is at work on out={out}. Wait, or stop it.") from None
+
+
+def _load(out: Path, config: Mapping[str, Any]) -> tuple[StreamClassifier, Book]:
+    """The content of the state file; the modules of the config at hand are trusted."""
+    file = out / ".sdsl" / STATE
+    state = load_state(file)
+    model = from_state(StreamClassifier, state, file, own_modules(config))
+    if "deployment" not in state:
+        raise UserError(f"{file}: the model of no deployment. Use another out=.")
+    return model, Book(**state["deployment"])
+
+
+def _refuse_others(model: StreamClassifier, fresh: StreamClassifier, out: Path) -> None:
+    """The model of a folder goes on only with the settings and gold that it was begun with."""
+    old, new = model.follower_, fresh.follower_
+    same = {name: old.config[name] == value for name, value in new.config.items()}
+    same["seed"] = model.seed == fresh.seed
+    same["label=, drop= or use="] = model.columns_ == fresh.columns_
+    classes = np.array_equal(model.classes_, fresh.classes_)
+    rows = old.gold.X.equal(new.gold.X) and old.gold.y.equal(new.gold.y)
+    same["gold"] = classes and rows
+    if others := [name for name, equal in same.items() if not equal]:
+        raise UserError(
+            f"out={out} was begun with another {', '.join(others)}. Use the same, or another out=."
+        )
+
+
+def read_gold(patterns: Sequence[str], label: str) -> Gold:
+    """The rows of the gold files, each up to its first row without a label."""
+    frames = [read(found.path, label) for found in inputs(patterns)]
+    if not frames:
+        raise UserError(f"gold={', '.join(patterns)}: there is no such file.")
+    parts, labels, taken, whole = [], [], {}, set()
+    for frame in frames:
+        if label not in frame.columns:
+            there = ", ".join(frame.columns.columns[:20])
+            raise UserError(f"{frame.path}: there is no column '{label}'; it has {there}.")
+        given = [*frame.labels(label), None]
+        count, path = given.index(None), frame.path.resolve()
+        if not count:
+            raise UserError(f"{frame.path}: the first row has no label; gold begins with labels.")
+        parts.append(frame.columns.iloc[:count])
+        labels += given[:count]
+        taken[path] = count
+        whole |= {path} if count == len(frame) else set()
+    if any(set(part.columns) != set(parts[0].columns) for part in parts):
+        raise UserError("The gold files have different columns; give files of one kind.")
+    if len(set(labels)) < 2:
+        raise UserError(f"gold has one class only ({labels[0]}); expected at least two.")
+    numbers = all(re.fullmatch(r"-?(0|[1-9]\d{0,17})", str(name)) for name in labels)
+    rows = pd.concat(parts, ignore_index=True).drop(columns=label)
+    return Gold(rows, np.array(labels, dtype=np.int64 if numbers else str), taken, whole)

@@ -1,63 +1,54 @@
-"""Short methods and made-up streams for the tests of use."""
+"""Models that train for a moment only, and made-up streams."""
 
-import logging
+import os
+from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 import support
+from label_command import NAMES
 
-from sdsl.config.registry import find
-from sdsl.core.contract import Labeler
 from sdsl.estimator import StreamClassifier
 
-NAMES = np.array(["ant", "bee", "cow", "dog"])
-
-
-def leaves(section: dict, before: str = "") -> dict:
-    """Dotted name -> value."""
-    found = {}
-    for key, value in section.items():
-        if isinstance(value, dict):
-            found |= leaves(value, f"{before}{key}.")
-        else:
-            found[before + key] = value
-    return found
-
-
-def short(method: str) -> dict:
-    """Overrides that cut every phase of a method's training short."""
-    whole = leaves(support.config(f"method={method}"))
-    brief = leaves(support.brief(support.config(f"method={method}")))
-    keys = [k for k in whole if brief[k] != whole[k]]
-    return {k: brief[k] for k in keys if k.startswith(("labeler", "replay", "learner", "lookback"))}
-
-
-def blind_methods() -> list[str]:
-    """Methods that need no true labels."""
-    names = {m: support.config(f"method={m}")["labeler"]["name"] for m in support.METHODS}
-    return [m for m, name in names.items() if not find("labeler", name, Labeler).privileged]
-
-
-def pytest_generate_tests(metafunc):
-    if "blind_method" in metafunc.fixturenames:
-        metafunc.parametrize("blind_method", blind_methods())
+Segments = list[tuple[np.ndarray, np.ndarray]]
 
 
 @pytest.fixture
-def quick():
-    """quick("ours", seed=1): a StreamClassifier that trains for a moment only."""
-    return lambda method="ours", **more: StreamClassifier(method, overrides=short(method), **more)
+def quick() -> Callable[..., StreamClassifier]:
+    """quick("ours", X, y, seed=1): a fitted model whose training phases take a few steps."""
+
+    def fitted(method, X, y, seed=0, *overrides):
+        config = support.brief(support.composed(f"method={method}", *overrides))
+        return StreamClassifier(method, seed).fit_config(X, y, config)
+
+    return fitted
 
 
 @pytest.fixture
-def turning():
+def turning() -> Segments:
     """Segments (X, names) of 60 rows, three classes that turn slowly; the first is gold."""
     table = support.blobs(rows=540, classes=3, d=4, drift=1.0)
     return [(table.X[i : i + 60], NAMES[table.y[i : i + 60]]) for i in range(0, 540, 60)]
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    logging.getLogger("sdsl.use").setLevel(logging.ERROR)
-    yield
-    logging.getLogger("sdsl.use").setLevel(logging.NOTSET)
+@pytest.fixture
+def table() -> pd.DataFrame:
+    """420 rows with the columns a, b, c and the class in `kind`."""
+    data = support.blobs(rows=420, classes=3, d=3, drift=0.5)
+    return pd.DataFrame(data.X, columns=list("abc")).assign(kind=NAMES[data.y])
+
+
+@pytest.fixture
+def days(here, table) -> pd.DataFrame:
+    """gold.csv, and in/ with five days: plain, Parquet and gzip, day2 and day4 with their labels."""
+    os.mkdir("in")
+    table[:60].to_csv("gold.csv", index=False)
+    for i in range(1, 6):
+        part = table[60 * i : 60 * i + 60]
+        part = part if i in (2, 4) else part.drop(columns="kind")
+        if i == 3:
+            part.to_parquet("in/day3.parquet", index=False)
+        else:
+            part.to_csv(f"in/day{i}.csv{'.gz' if i == 4 else ''}", index=False)
+    return table
