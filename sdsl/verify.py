@@ -1,10 +1,7 @@
-"""Same config, same bits: python -m sdsl.verify RUN_ID reruns a logged run and compares its R.
+"""Same config, same bits: rerun a recorded run and compare its R.
 
-Where the run was also tested in context, its R_context, too. It also checks what the run says
-about itself: its key, its metrics and the SHA-256 of its files.
-
-python -m sdsl.verify --sample 20 reruns 20 random runs of an exported folder, by default of
-the committed results.
+python -m sdsl.verify RUN_ID                     a run of an MLflow store
+python -m sdsl.verify --sample 20 outputs/paper  random runs of an exported folder
 """
 
 import argparse
@@ -13,184 +10,163 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from sdsl.errors import UserError
-from sdsl.output import guarded
 
-if TYPE_CHECKING:  # torch and MLflow take seconds to load: --help must not pay for them
-    from sdsl.config.schema import Setup
-    from sdsl.core.engine import Outcome
-    from sdsl.tracking.logged_run import LoggedRun
-    from sdsl.tracking.run_summary import Results
-
-WATCHED = ("data_source", "data_sha256", "stream_sha256", "code_sha256", "git_sha", "dirty")
-MACHINE = ("torch", "numpy", "numba", "scipy", "sklearn", "python", "cpu")
-CLOCKS = ("seconds_train", "seconds_eval")  # differ from run to run
+WATCHED = (
+    *("run_key", "data_sha256", "stream_sha256", "code_sha256", "git_sha", "dirty"),
+    *("torch", "numpy", "numba", "scipy", "scikit-learn", "python", "cpu"),
+)
+CLOCKS = ("seconds_train", "seconds_eval")
+# Settings of older exports that no longer exist, and had no effect on the runs in them.
+RETIRED = (
+    *("labeler.name", "replay.name", "probe.name", "eval.columns", "eval.context"),
+    *("replay.memory", "replay.memory_rows", "replay.held.agreement", "replay.held.overlap"),
+)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rerun shows."""
+    """The result of a rerun."""
 
     name: str
-    cells: int | None  # of R and R_context that differ; None: one has another shape
-    false_statements: list[str]  # what the run says about itself and is not so
-    differences: list[str]  # in data, code, versions or machine
-    page: str  # how to look at the run
+    cells: int | None  # of R that differ; None: it has another shape
+    differences: list[str]  # in metrics, data, code, versions or machine
+    view: str  # how to open the run
 
     @property
     def same(self) -> bool:
-        return self.cells == 0 and not self.false_statements
+        return self.cells == 0
 
 
 def verify(run_id: str, uri: str | None = None) -> Verdict:
-    """Rerun a logged run from its stored config."""
+    """Rerun a run of a store from its config."""
     from sdsl import experiment
-    from sdsl.tracking import identity, logged_run, provenance, run_summary
+    from sdsl.config import setup
+    from sdsl.tracking import provenance, record
+    from sdsl.tracking.address import store_uri, view
+    from sdsl.tracking.identity import describe, run_key
+    from sdsl.tracking.results import get_run, load_config, load_R, numbers
 
-    logged = logged_run.read(run_id, uri)
-    setup = experiment.setup(logged.config)
-    table = experiment.load(setup)
-    trial = experiment.run(setup, table=table)
-    results = run_summary.summarise(trial.outcome, trial.probed, 0, trial.stream.table.classes)
-    false_statements = [
-        *_changed_files(logged),
-        *_wrong_key(logged, setup),
-        *_wrong_metrics(logged.metrics, _as_logged(results)),
-    ]
-    now = provenance.tags() | identity.describe(setup, table).tags()
+    run = get_run(run_id, uri)
+    if run.info.status != "FINISHED" or run.data.tags.get("kind") != "run":
+        raise UserError(f"Run {run_id} is not a finished run of one seed.")
+    made = setup(load_config(run_id, uri))
+    table, seed = experiment.load(made), made.seeds[0]
+    outcome = experiment.run(made, seed, table).outcome
+    group = describe(made, table)
+    key = {"run_key": run_key(group.group_key, seed)}
+    tags, metrics = provenance.tags() | group.tags() | key, record.summary(outcome)
+    was, measured = run.data.tags, numbers(run)
     differences = [
-        f"{key}: was {logged.tags.get(key)}, is {now[key]}"
-        for key in (*WATCHED, *MACHINE)
-        if logged.tags.get(key) != now[key]
+        f"{name}: was {was.get(name)}, is {tags[name]}"
+        for name in WATCHED
+        if was.get(name) != tags[name]
+    ] + [
+        f"{name}: was {measured.get(name)}, is {value}"
+        for name, value in metrics.items()
+        if name not in CLOCKS and measured.get(name) != value
     ]
-    cells = _cells(logged, trial.outcome)
-    return Verdict(logged.name, cells, false_statements, differences, logged.page)
+    page = view(store_uri(uri), run.info.experiment_id, [run_id])
+    cells = differing_cells(load_R(run_id, uri), outcome.R[1:])
+    return Verdict(run.info.run_name, cells, differences, page)
 
 
-def _cells(logged: "LoggedRun", outcome: "Outcome") -> int | None:
-    """Of R and, where the run has one, of R_context."""
-    from sdsl.core.thin import of_replica
-
-    counts = [differing_cells(logged.R, of_replica(outcome.R, 0))]
-    if logged.R_context is not None:
-        again = outcome.R_context
-        counts.append(
-            None if again is None else differing_cells(logged.R_context, of_replica(again, 0))
-        )
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
-
-
-def differing_cells(logged: np.ndarray, R: np.ndarray) -> int | None:
-    """How many cells differ in any bit; None if the shapes differ."""
-    if logged.shape != R.shape or logged.dtype != R.dtype:
+def differing_cells(recorded: np.ndarray, R: np.ndarray) -> int | None:
+    """Among the recorded cells that were evaluated; None if the shapes differ."""
+    if recorded.shape != R.shape:
         return None
-    kind = np.uint64 if R.dtype.names is None else np.dtype(f"V{R.dtype.itemsize}")
-    bits = [np.ascontiguousarray(matrix).view(kind) for matrix in (logged, R)]
-    return int((bits[0] != bits[1]).sum())
+    return int((np.isfinite(recorded) & (recorded != R)).sum())
 
 
-def _changed_files(logged: "LoggedRun") -> list[str]:
-    return [
-        f"{tag}: the run says {logged.tags.get(tag)}, its file has {digest}"
-        for tag, digest in logged.digests.items()
-        if logged.tags.get(tag) != digest
-    ]
+def current(config: Mapping[str, Any]) -> dict[str, Any]:
+    """An exported config as conf/ composes it now; UserError if its method or settings are gone."""
+    from sdsl.config import composed
+    from sdsl.tracking.identity import flat, settings
+
+    if "name" not in config["labeler"]:
+        return dict(config)
+    words = [f"method={config['method']['name']}", f"dataset={_option(config['dataset']['name'])}"]
+    try:
+        new = composed(*words, f"probe={config['probe']['name']}")
+    except Exception as error:
+        raise UserError(str(error).strip().splitlines()[-1]) from None
+    for name, value in flat(settings(config)).items():
+        section, *path = new, *name.split(".")
+        while len(path) > 1:
+            section = section.get(path.pop(0), {})
+        if path[0] in section:
+            section[path[0]] = value
+        elif name not in RETIRED:
+            raise UserError(f"The setting {name} no longer exists.")
+    return new
 
 
-def _wrong_key(logged: "LoggedRun", setup: "Setup") -> list[str]:
-    """The key that the stored config gives with the data and the code that the run names."""
-    from sdsl.tracking import identity
+def _option(name: str) -> str:
+    """'archive/4cr' for the dataset named archive_4cr."""
+    from sdsl.config.home import home
 
-    stream, code = (logged.tags.get(name, "none") for name in ("stream_sha256", "code_sha256"))
-    key = identity.run_key(identity.group_key(setup, stream, code), setup.seeds[0])
-    said = logged.tags.get("run_key")
-    return [] if key == said else [f"run_key: the run says {said}, its config and tags give {key}"]
-
-
-def _wrong_metrics(logged: Mapping[str, float], rerun: Mapping[str, float]) -> list[str]:
-    return [
-        f"{name}: the run says {logged.get(name)}, its rerun gives {value}"
-        for name, value in rerun.items()
-        if name not in CLOCKS and logged.get(name) != value
-    ]
+    folder = home() / "conf" / "dataset"
+    for file in sorted(folder.rglob("*.yaml")):
+        if f"\nname: {name}\n" in f"\n{file.read_text(encoding='utf-8')}\n":
+            return file.relative_to(folder).with_suffix("").as_posix()
+    raise UserError(f"There is no dataset named {name}.")
 
 
-def _as_logged(results: "Results") -> dict[str, float]:
-    """Metrics as MLflow shows them: of a curve, its last point."""
-    known = {name: c.values[np.isfinite(c.values)] for name, c in results.curves.items()}
-    last = {name: float(values[-1]) for name, values in known.items() if len(values)}
-    return last | results.metrics
+def sample(folder: Path, count: int, seed: int) -> int:
+    """Reruns random runs of an export; the exit status."""
+    from sdsl import experiment
+    from sdsl.config import setup
+    from sdsl.report import export
+
+    same = total = left_out = 0
+    for run in export.sample(folder, count, seed):
+        try:
+            made = setup(current(run.config))
+        except UserError as error:
+            left_out += 1
+            print(f"     {run.name}: left out. {error}", flush=True)
+            continue
+        table = experiment.load(made)
+        cells = differing_cells(run.R, experiment.run(made, run.seed, table).outcome.R[1:])
+        total, same = total + 1, same + (cells == 0)
+        data = "" if table.sha256 == run.data_sha256 else " (the data is not the same)"
+        print(f"{total:3}  {run.name}: {about(cells)}{data}", flush=True)
+    missing = f"; {left_out} left out" if left_out else ""
+    print(f"{same} of {total} are the same, bit for bit{missing}.")
+    return 0 if same == total else 1
 
 
-@guarded()
+def about(cells: int | None) -> str:
+    if cells is None:
+        return "R has another shape"
+    return "R is the same, bit for bit" if cells == 0 else f"R differs in {cells} cells"
+
+
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m sdsl.verify", description=__doc__)
+    parser = argparse.ArgumentParser(
+        "python -m sdsl.verify", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     add = parser.add_argument
-    add("run_id", metavar="RUN_ID", nargs="?", help="the 32 digits that MLflow shows")
-    add(
-        "--uri",
-        default=os.environ.get("MLFLOW_TRACKING_URI"),
-        help="the MLflow store (default: $MLFLOW_TRACKING_URI, else ./mlflow.db)",
-    )
+    add("run", metavar="RUN_ID | FOLDER", nargs="?", default="outputs/paper")
     add("--sample", type=int, metavar="N", help="rerun N random runs of an exported folder")
-    add(
-        "--from",
-        dest="folder",
-        type=Path,
-        default=Path("outputs/paper"),
-        help="the exported folder (default: %(default)s)",
-    )
     add("--seed", type=int, default=0, help="which random runs (default: %(default)s)")
+    add("--uri", default=os.environ.get("MLFLOW_TRACKING_URI"), help="default: ./mlflow.db")
     args = parser.parse_args(words)
-    if (args.run_id is None) == (args.sample is None):
-        parser.error("give either a RUN_ID or --sample N")
     try:
         if args.sample is not None:
-            return _sample(args.folder, args.sample, args.seed)
-        return _one(args.run_id, args.uri)
+            return sample(Path(args.run), args.sample, args.seed)
+        verdict = verify(args.run, args.uri)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-
-
-def _sample(folder: Path, count: int, seed: int) -> int:
-    from sdsl.report.sample import rerun
-
-    reruns = []
-    for one in rerun(folder, count, seed):
-        reruns.append(one)
-        data = " (with other data: see `python -m sdsl.datasets`)" if one.other_data else ""
-        found = "same bits" if one.same else f"R differs by up to {one.largest:.3g}"
-        print(f"{len(reruns):3}  {one.name}: {found}{data}", flush=True)
-    same = sum(one.same for one in reruns)
-    largest = max(one.largest for one in reruns)
-    print(f"{same} of {len(reruns)} are bit-identical; the largest difference is {largest:.3g}.")
-    return 0 if same == len(reruns) else 1
-
-
-def _one(run_id: str, uri: str | None) -> int:
-    verdict = verify(run_id, uri)
-    print(f"{verdict.name}: {_about_R(verdict.cells)}")
-    if verdict.false_statements:
-        print("What the run says about itself and is not so:")
-        print("\n".join(f"  {line}" for line in verdict.false_statements))
-    besides = " besides" if verdict.cells == 0 else ""
-    print(f"What differs{besides}: " + ("" if verdict.differences else "nothing that is recorded."))
-    for line in verdict.differences:
-        print(f"  {line}")
-    print(verdict.page)
+    print(f"{verdict.name}: {about(verdict.cells)}.")
+    print("\n  ".join(["Differences:", *(verdict.differences or ["none that is recorded"])]))
+    print(verdict.view)
     return 0 if verdict.same else 1
-
-
-def _about_R(cells: int | None) -> str:
-    if cells is None:
-        return "R has another shape."
-    return "R is the same, bit for bit." if cells == 0 else f"R differs in {cells} cells."
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""MLflow as the ledger of runs: the only room that names it, apart from `served`.
+"""MLflow as the ledger of runs: what is finished, where it came from, all results as one table.
 
-`address`, `records`, `process` and `provenance` load in milliseconds. `client`, `database` and
-`ledger` import MLflow, which takes seconds, so commands import those three inside functions.
+`address`, `identity` and `provenance` load in milliseconds; the others import MLflow, which takes
+seconds, so commands import those inside functions.
 """

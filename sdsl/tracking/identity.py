@@ -1,134 +1,162 @@
-"""Who a run is: the SHA-256 of its config, seed, data and the code its numbers depend on."""
+"""Identity of a run: run_key = SHA-256 of its config, its data, its source code, and its seed."""
 
 import ast
 import functools
 import hashlib
-import importlib.metadata
 import importlib.util
 import json
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sdsl.config import naming
-from sdsl.config.help import own_folders
-from sdsl.config.identity import flatten, settings
-from sdsl.config.registry import BASES, module_name
-from sdsl.config.schema import Setup
-from sdsl.core.table import Table
-from sdsl.tracking.records import Group
+if TYPE_CHECKING:
+    from sdsl.config import Names, Setup
+    from sdsl.core.rows import Table
 
-LIBRARIES = (
-    "torch",
-    "numpy",
-    "numba",
-    "scipy",
-)  # a version of these may change the last bit of any number
+SECTIONS = (
+    *("dataset", "stream", "method", "learner", "labeler", "replay", "lookback"),
+    *("eval", "probe"),
+)
+# Where rows come from; the SHA-256 of the rows themselves says which they are.
+NOT_IN_KEY = ("sources", "expect")
+OTHER_SECTIONS = ("data", "seed", "tracking", "checkpoint", "force")
+ROOMS = ("sdsl.core.", "sdsl.labelers.", "sdsl.replays.", "sdsl.probes.")  # where numbers are made
 
 
-def describe(setup: Setup, table: Table) -> Group:
-    """What the seeds of a setup share once its data is loaded."""
-    stream_sha256, code = table.digest(), code_sha256(setup)
-    names = naming.names(setup.name, table.name, naming.as_logged(setup.config), own_folders())
+@dataclass(frozen=True)
+class Group:
+    """A config on its data: the properties that its runs, one per seed, share."""
+
+    config: Mapping[str, Any]
+    names: "Names"
+    method: str
+    dataset: str
+    group_key: str  # SHA-256 of config, rows and code
+    source: str
+    standing: str
+    data_sha256: str  # of the source's bytes
+    stream_sha256: str  # of the rows as the stream uses them
+    code_sha256: str
+    rows: int
+    features: int
+    classes: int
+
+    def tags(self) -> dict[str, str]:
+        fields = {k: str(v) for k, v in vars(self).items() if k not in ("config", "names")}
+        return fields | {k: getattr(self.names, k) for k in ("variant", "stream", "setting")}
+
+
+def describe(setup: "Setup", table: "Table") -> Group:
+    """The group of a setup whose data is loaded."""
+    from sdsl.config import names
+
+    stream_sha256, code = table.digest(), code_sha256(targets(setup.config))
+    key = _sha256(_without_places(settings(setup.config)), stream_sha256, code)
     return Group(
+        config=setup.config,
+        names=names(setup),
         method=setup.name,
         dataset=table.name,
-        **asdict(names),
-        labeler=_name(setup, "labeler"),
-        replay=_name(setup, "replay"),
+        group_key=key,
+        source=table.source,
+        standing=table.standing,
         data_sha256=table.sha256,
-        data_source=table.source,
-        data_standing=table.standing,
-        data_rows=len(table.y),
-        data_features=table.X.shape[1],
-        data_classes=len(table.classes),
         stream_sha256=stream_sha256,
         code_sha256=code,
-        group_key=group_key(setup, stream_sha256, code),
-        result_key=result_key(setup, len(table.classes), stream_sha256, code),
+        rows=len(table.y),
+        features=table.X.shape[1],
+        classes=len(table.classes),
     )
 
 
-def group_key(setup: Setup, stream_sha256: str, code: str | None = None) -> str:
-    """The same for every seed of one config on one stream under one version of the code."""
-    return _sha256(settings(flatten(setup.config)), stream_sha256, code or code_sha256(setup))
+def run_key(group_key: str, seed: int) -> str:
+    return _sha256(group_key, seed)
 
 
-def result_key(setup: Setup, classes: int, stream_sha256: str, code: str) -> str:
-    """The same for groups that come to the same: a method's name and what is idle have no say."""
-    kept = settings(flatten(setup.config))
-    kept.pop("method.name", None)
-    for group, part in (("labeler", setup.method.labeler), ("replay", setup.method.replay)):
-        kept |= {f"{group}.{name}": value for name, value in part.reduces_to(classes).items()}
-    return _sha256("result", kept, stream_sha256, code)
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections that a run's numbers depend on."""
+    kept = {name: config[name] for name in SECTIONS}
+    dataset = {key: value for key, value in kept["dataset"].items() if key not in NOT_IN_KEY}
+    return kept | {"dataset": dataset}
 
 
-def run_key(group: str, seed: int) -> str:
-    return _sha256(group, seed)
+def added(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that a user added to the config, such as `+note=hi`."""
+    return {key: config[key] for key in config if key not in (*SECTIONS, *OTHER_SECTIONS)}
 
 
-def code_sha256(setup: Setup) -> str:
-    """Changes with any file behind this setup's numbers, and with no other."""
-    return _code_sha256(_first_modules(setup))
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{'learner': {'hidden': [100]}} -> {'learner.hidden': [100]}"""
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        inside = isinstance(value, Mapping)
+        found |= flat(value, f"{prefix}{key}.") if inside else {f"{prefix}{key}": value}
+    return found
 
 
-def code_files(setup: Setup) -> dict[str, Path]:
-    """module -> source file: all that the experiment and this setup's own components import."""
-    return _closure(_first_modules(setup))
-
-
-def _name(setup: Setup, group: str) -> str:
-    return str(setup.config[group]["name"])
-
-
-def _first_modules(setup: Setup) -> tuple[str, ...]:
-    return ("sdsl.experiment", *(module_name(group, _name(setup, group)) for group in BASES))
+def targets(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every `_target_` that a run's numbers depend on: its components and groups of settings."""
+    named = flat(settings(config)).items()
+    return tuple(sorted({str(v) for key, v in named if key.rpartition(".")[2] == "_target_"}))
 
 
 @functools.lru_cache
-def _code_sha256(first: tuple[str, ...]) -> str:
-    files = _closure(first)
-    sources = {name: hashlib.sha256(files[name].read_bytes()).hexdigest() for name in files}
-    return _sha256(sources, {name: importlib.metadata.version(name) for name in LIBRARIES})
+def code_sha256(targets: tuple[str, ...]) -> str:
+    """Changes with the contents of the core and of every file these classes import.
+
+    Names and places of files do not count, so that code may move.
+    """
+    return _sha256(sorted(hashlib.sha256(file.read_bytes()).hexdigest() for file in files(targets)))
 
 
-def _closure(first: tuple[str, ...]) -> dict[str, Path]:
-    packages = {name.partition(".")[0] for name in first}  # sdsl, and those of foreign components
-    seen: dict[str, Path] = {}
-    queue = list(first)
+def files(targets: tuple[str, ...]) -> set[Path]:
+    """The source files behind these classes: ours, and those of a user's own packages."""
+    own = {f"{target.partition('.')[0]}." for target in targets} - {"sdsl."}
+    core = importlib.util.find_spec("sdsl.core")
+    assert core is not None and core.origin
+    queue = [f"sdsl.core.{file.stem}" for file in Path(core.origin).parent.glob("*.py")]
+    queue += [target.rpartition(".")[0] for target in targets]
+    seen: dict[str, Path | None] = {}
     while queue:
         module = queue.pop()
-        # sdsl.datasets stays out: the stream's digest covers what it does.
-        if module in seen or module.startswith("sdsl.datasets") or not (file := _source(module)):
+        if module in seen or not f"{module}.".startswith((*ROOMS, *own)):
             continue
-        seen[module] = file
-        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
-        found = _imports(file.read_bytes(), package)
-        queue += [name for name in found if name.partition(".")[0] in packages]
-    return seen
+        seen[module] = file = _source(module)
+        if file is not None:
+            package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+            queue += _imports(file.read_text(encoding="utf-8"), package)
+    return {file for file in seen.values() if file is not None}
 
 
-@functools.cache  # the methods of a sweep share most of their files
-def _imports(source: bytes, package: str) -> frozenset[str]:
-    """Names that a file imports; `from a import b` may mean a or the module a.b."""
-    names = {package}
+def _imports(source: str, package: str) -> Iterator[str]:
+    """Modules that a file may import: `from a import b` may mean a or the module a.b."""
+    yield package
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             dotted = "." * node.level + (node.module or "")
             name = importlib.util.resolve_name(dotted, package) if node.level else dotted
-            names |= {name} | {f"{name}.{alias.name}" for alias in node.names}
-    return frozenset(names)
+            yield name
+            yield from (f"{name}.{alias.name}" for alias in node.names)
 
 
 def _source(module: str) -> Path | None:
-    """The file of a module, or None where the name is no module (a class, say)."""
+    """The file of a module; None for a name that is no module (a class, say)."""
     try:
         spec = importlib.util.find_spec(module)
     except ModuleNotFoundError:
         return None
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _without_places(value: Any) -> Any:
+    """Every `_target_` reduced to the name of its class."""
+    if isinstance(value, Mapping):
+        short = {k: v.rpartition(".")[2] for k, v in value.items() if k == "_target_"}
+        return {key: _without_places(part) for key, part in value.items()} | short
+    return [_without_places(part) for part in value] if isinstance(value, list) else value
 
 
 def _sha256(*values: Any) -> str:

@@ -1,196 +1,201 @@
-"""MLflow as the ledger: a run counts when it is FINISHED and its R and config are whole."""
+"""MLflow as the ledger: a run counts when it is FINISHED and holds its R.
 
-import random
+On one machine a file lock per run, named by its run_key, keeps two processes from making the same
+run. The system frees the lock of a process that dies, so a RUNNING run of this machine whose lock
+is free was killed. Several machines on one server may make a run twice, with the same result.
+"""
+
 import tempfile
-import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
-from mlflow.entities import Metric, Param, Run, RunTag
-from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
+import pandas as pd
+from filelock import Timeout
+from mlflow.entities import Metric, Run
 
-from sdsl.config.naming import as_logged
-from sdsl.interrupt import shielded
-from sdsl.tracking import artifacts, groups, points, provenance
-from sdsl.tracking.address import masked, store_uri
-from sdsl.tracking.claims import Claims, settle
-from sdsl.tracking.client import PatientClient, experiment_id
-from sdsl.tracking.heartbeat import Heartbeat
-from sdsl.tracking.process import Process
-from sdsl.tracking.provenance import ALONE, JobTags
-from sdsl.tracking.records import Entry, Group
-from sdsl.tracking.run_summary import Results
+from sdsl.tracking import provenance, record
+from sdsl.tracking.address import masked
+from sdsl.tracking.identity import Group, run_key
+from sdsl.tracking.results import holds, load_curves, numbers, search
+from sdsl.tracking.store import Store
 
-K = TypeVar("K")
+if TYPE_CHECKING:  # torch takes seconds, and workers have it anyway
+    from sdsl.experiment import Trial
+
+PARENT = "mlflow.parentRunId"
+SPREAD = ["acc_online", "acc_final", "forgetting", "bwt", "fwt", "prequential"]
+MEAN_OF = "mean_of"  # the tag of a parent that says of which runs its numbers are the mean
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run, as far as a table needs it."""
+
+    seed: int
+    run_id: str
+    metrics: dict[str, float]
 
 
 class Ledger:
-    """One experiment in its store; both are made on first use."""
+    """The runs of one experiment."""
 
-    def __init__(self, uri: str | None, experiment: str):
-        self.uri = store_uri(uri)
-        self.client = PatientClient(self.uri)
-        self.experiment = experiment_id(self.client, experiment)
-        self.claims = Claims(self.client, self.experiment)
-        self.heartbeat = Heartbeat(self.client, [])
+    def __init__(self, store: Store):
+        self.store, self.client = store, store.client
 
-    def finished(self, group: str) -> dict[int, Entry]:
-        """seed -> the latest finished run of this group whose files are as they were written."""
-        entries: dict[int, Entry] = {}
-        for run in groups.finished_runs(self.client, self.experiment, group):
-            entry = groups.entry(run)
-            if entry.seed in entries:
-                continue
-            if self.is_whole(run):
-                entries[entry.seed] = entry
-            else:
-                self.claims.broken.add(run.info.run_id)
-        return entries
-
-    def holders(self, group: str, keys: Mapping[int, str], job: JobTags) -> dict[int, Process]:
-        """seed -> the living process that makes its run at this moment."""
-        held = self.claims.holders(group, keys.values(), job)
-        return {seed: held[key] for seed, key in keys.items() if key in held}
-
-    def is_whole(self, run: Run) -> bool:
-        """Whether R and the config are there and have the SHA-256 that the run's tags say."""
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                files = artifacts.fetch(self.client, run, folder)
-                return artifacts.digests(files.values()) == artifacts.promised(run.data.tags)
-            except Exception:  # a file is missing or cannot be read: the run is done again
-                return False
+    def finished(self, group: Group) -> dict[int, Finished]:
+        """seed -> its newest finished run."""
+        return {
+            seed: Finished(seed, run.info.run_id, numbers(run))
+            for seed, run in self._finished(group).items()
+        }
 
     @contextmanager
     def recording(
-        self, group: Group, keys: Mapping[int, str], job: JobTags = ALONE, share: bool = True
-    ) -> Iterator[dict[int, str]]:
-        """RUNNING runs for {seed: run_key}; what is not FINISHED on the way out says why.
+        self,
+        group: Group,
+        seed: int,
+        tags: Mapping[str, str] | None = None,
+        force: bool = False,
+        waiting: Callable[[], object] = lambda: None,
+    ) -> Iterator[str | None]:
+        """The id of a new RUNNING run, or None if another process has finished it meanwhile.
 
-        Left out are seeds that another process makes or has made meanwhile; share=False makes all.
+        While another process of this machine makes it, this one calls `waiting` and waits. An
+        exception inside makes the run FAILED, Ctrl-C makes it KILLED.
         """
-        with shielded():
-            parent = self._parent(group, job)
-        shared = {"kind": "run", MLFLOW_PARENT_RUN_ID: parent, "fused_seeds": len(keys)}
-        runs: dict[int, str] = {}
-        try:
-            for seed, key in keys.items():
-                tags = {**shared, "seed": seed, "run_key": key}
-                with shielded():
-                    runs[seed] = self._create_run(f"{group.name} · seed {seed}", group, job, tags)
-            if share:
-                self._settle(runs, group.group_key, keys, job)
-            with Heartbeat(self.client, runs.values()) as self.heartbeat:
-                yield runs
-        except Exception:
-            self._give_up(runs.values(), "FAILED", traceback.format_exc())
-            raise
-        except BaseException:  # Ctrl-C, SIGTERM: no time for patience
-            self.client.patience = 1.0
-            self._give_up(runs.values(), "KILLED")
-            raise
-        if runs:
-            groups.update_now(self.client, self.experiment, group.group_key)
+        key = run_key(group.group_key, seed)
+        with self.store.lock(key, waiting=waiting):
+            for run in self._running(f"tags.run_key = '{key}'"):
+                if _is_of_here(run):
+                    self.client.set_terminated(run.info.run_id, "KILLED")
+            if not force and seed in self._finished(group):
+                yield None
+                return
+            own = {"kind": "run", "seed": str(seed), "run_key": key, PARENT: self._parent(group)}
+            run_id = self._create(f"{group.names} · seed {seed}", group, {**(tags or {}), **own})
+            try:
+                yield run_id
+            except Exception:
+                self._end(run_id, "FAILED", traceback.format_exc())
+                raise
+            except BaseException:
+                self._end(run_id, "KILLED")
+                raise
 
-    def _settle(
-        self, runs: dict[int, str], group: str, keys: Mapping[int, str], job: JobTags
-    ) -> None:
-        """Takes those seeds out of my runs that are not mine to make."""
+    def log(self, run_id: str, group: Group, seed: int, trial: "Trial") -> Finished:
+        """All numbers and files of a run; it becomes FINISHED last."""
+        # The store's address may hold a password, and is no part of the run.
+        tracking = {**group.config["tracking"], "uri": None}
+        config = {**group.config, "seed": {"values": [seed]}, "tracking": tracking}
+        outcome, probed = trial.outcome, trial.probed
+        source = f"{group.source}, {group.standing}, SHA-256 {group.data_sha256[:12]}"
+        with tempfile.TemporaryDirectory() as name:
+            folder, title = Path(name), f"{group.names} · seed {seed}"
+            record.write_files(folder, config, outcome, probed, title, source)
+            if notes := trial.stream.table.notes:
+                (folder / "columns.txt").write_text("\n".join(notes) + "\n", encoding="utf-8")
+            self.client.log_artifacts(run_id, name)
+        record.log(self.client, run_id, record.points(outcome, probed), record.params(config, seed))
+        self.client.set_terminated(run_id, "FINISHED")
+        return Finished(seed, run_id, record.summary(outcome))
 
-        def look() -> dict[int, list[Run]]:
-            found = self.claims.standing(group, set(keys.values()), job, runs.values())
-            return {seed: found.get(key, []) for seed, key in keys.items()}
+    def update_parent(self, group: Group) -> str:
+        """The parent, its metrics and curves now the mean over the finished seeds."""
+        with self.store.lock(group.group_key):
+            parent = self._oldest_parent(group)
+            seeds = list(self._finished(group).values())
+            if parent is None or not seeds:
+                return "" if parent is None else parent.info.run_id
+            run_id = parent.info.run_id
+            for run in seeds:
+                if run.data.tags.get(PARENT) != run_id:  # made by another machine at the same time
+                    self.client.set_tag(run.info.run_id, PARENT, run_id)
+            last = max(run.info.end_time for run in seeds)
+            if parent.data.tags.get(MEAN_OF) != f"{len(seeds)} runs until {last}":
+                points = _means(seeds) + self._mean_curves(run_id, seeds)
+                record.log(self.client, run_id, points, [])
+                self.client.set_tag(run_id, MEAN_OF, f"{len(seeds)} runs until {last}")
+                self.client.set_terminated(run_id, "FINISHED", last)
+            return run_id
 
-        settle(runs, look, partial(self._withdraw, runs))
+    def stale(self) -> list[str]:
+        """The names of runs of this machine whose process has died; they are KILLED now."""
+        killed = []
+        for run in self._running("tags.kind = 'run'"):
+            if not _is_of_here(run):
+                continue
+            run_id = run.info.run_id
+            with suppress(Timeout), self.store.lock(run.data.tags["run_key"], wait=False):
+                if self.client.get_run(run_id).info.status == "RUNNING":  # not ended meanwhile
+                    self.client.set_terminated(run_id, "KILLED")
+                    killed.append(run.info.run_name)
+        return killed
 
-    def _withdraw(self, runs: dict[K, str], key: K) -> None:
-        with shielded():
-            self.client.delete_run(runs.pop(key))
+    def end_sweep(self, sweep: str) -> list[str]:
+        """The names of runs that a sweep's lost workers left, on any machine; KILLED now."""
+        left = self._running(f"tags.sweep = '{sweep}'")
+        for run in left:
+            self.client.set_terminated(run.info.run_id, "KILLED")
+        return [run.info.run_name for run in left]
 
-    def _create_run(self, name: str, group: Group, job: JobTags, more: Mapping[str, Any]) -> str:
-        tags = {**group.tags(), **provenance.tags(), **job.tags(), **more}
-        text = {key: str(value) for key, value in tags.items()}
-        run_id = self.client.create_run(self.experiment, run_name=name, tags=text).info.run_id
-        self.client.log_inputs(run_id, datasets=[groups.dataset(group.tags())])
+    def _finished(self, group: Group) -> dict[int, Run]:
+        where = f"tags.group_key = '{group.group_key}' and tags.kind = 'run'"
+        runs = search(self.store, f"{where} and attributes.status = 'FINISHED'")
+        kept = [run for run in runs if holds(self.client, run, "R.npy")]
+        newest = {int(run.data.tags["seed"]): run for run in kept}
+        return {seed: newest[seed] for seed in sorted(newest)}
+
+    def _running(self, where: str) -> list[Run]:
+        return search(self.store, f"{where} and attributes.status = 'RUNNING'")
+
+    def _parent(self, group: Group) -> str:
+        """The run that all seeds of a group stand below, made once."""
+        with self.store.lock(group.group_key):
+            if known := self._oldest_parent(group):
+                return known.info.run_id
+            run_id = self._create(str(group.names), group, {"kind": "group"})
+            record.log(self.client, run_id, [], record.params(group.config))
+            self.client.set_terminated(run_id, "FINISHED")
+            return run_id
+
+    def _oldest_parent(self, group: Group) -> Run | None:
+        where = f"tags.group_key = '{group.group_key}' and tags.kind = 'group'"
+        return next(iter(search(self.store, where)), None)
+
+    def _mean_curves(self, parent: str, seeds: Sequence[Run]) -> list[Metric]:
+        """Also as a file. MLflow keeps all points, so the name says of how many seeds."""
+        steps = pd.concat([load_curves(run.info, self.store.uri) for run in seeds]).groupby("step")
+        mean, std = steps.mean(), steps.std().add_suffix("_std")
+        self.client.log_text(parent, record.curves_csv(mean.join(std)), "curves.csv")
+        drawn, place = [name for name in record.CURVES if name in mean], f"mean of {len(seeds)}"
+        return [point for name in drawn for point in record.curve(f"{place}/{name}", mean[name])]
+
+    def _create(self, name: str, group: Group, tags: Mapping[str, str]) -> str:
+        all_tags, place = record.tags(group) | dict(tags), self.store.experiment_id
+        run_id = self.client.create_run(place, run_name=name, tags=all_tags).info.run_id
+        self.client.log_inputs(run_id, datasets=[record.dataset(group)])
         return run_id
 
-    def _parent(self, group: Group, job: JobTags) -> str:
-        """The parent of all seeds of a group; of several made at once one stays."""
-        while not (known := groups.oldest(self.client, self.experiment, group.group_key)):
-            if self._parents("", group, job)["parent"]:  # who waits must not stand in its way
-                time.sleep(random.uniform(0.05, 0.3))
-                continue
-            mine = self._create_run(group.name, group, job, {"kind": "group"})
-            runs = {"parent": mine}
-            settle(runs, partial(self._parents, mine, group, job), partial(self._withdraw, runs))
-            if runs:
-                self.client.set_terminated(mine, "FINISHED")
-                return mine
-        return known
-
-    def _parents(self, mine: str, group: Group, job: JobTags) -> dict[str, list[Run]]:
-        found = groups.parents_of(self.client, self.experiment, group.group_key)
-        return {"parent": [run for run in found if self.claims.stands(run, job, [mine])]}
-
-    def complete(self, group: str) -> str:
-        """Once the seeds of a group are done: its params and mean curves, on its parent."""
-        return groups.complete(self.client, self.experiment, group)
-
-    def _give_up(self, run_ids: Iterable[str], status: str, why: str = "") -> None:
-        for run_id in run_ids:
-            with suppress(Exception):  # the store is gone too: a later command adopts the run
-                if self.client.get_run(run_id).info.status == "RUNNING":
-                    self.client.set_terminated(run_id, status)
-                    if why:
-                        self.client.log_text(run_id, masked(why), "traceback.txt")
-
-    def log(self, run_id: str, config: Mapping[str, Any], results: Results, folder: Path) -> bool:
-        """Everything about a run at once; FINISHED comes last, when R is there.
-
-        False if another host has taken this run over, because no sign of life reached the store.
-        """
-        if self.heartbeat.lapsed() and self.client.get_run(run_id).info.status != "RUNNING":
-            return False
-        numbers = [points.at_start(name, value) for name, value in results.metrics.items()]
-        for name, curve in results.curves.items():
-            numbers += points.points(name, curve.values, curve.first_step, curve.most)
-        self.write(run_id, numbers, config, folder)
-        return True
-
-    def write(
-        self, run_id: str, numbers: list[Metric], config: Mapping[str, Any], folder: Path
-    ) -> None:
-        """Numbers, params, files and their SHA-256; then FINISHED."""
-        points.log(self.client, run_id, numbers, params(config))
-        self.client.log_artifacts(run_id, str(folder))
-        written = artifacts.digests(artifacts.written(folder))
-        self.client.log_batch(run_id, tags=[RunTag(*pair) for pair in written.items()])
-        self.client.set_terminated(run_id, "FINISHED")
-
-    def end(self, status: str, sweep: str, job: int | None = None, why: str = "") -> None:
-        """Ends what still says RUNNING of a sweep, or of one of its jobs: its process is gone."""
-        also = f" and tags.sweep = '{sweep}'" + ("" if job is None else f" and tags.job = '{job}'")
-        with suppress(Exception):  # what is left here, a later command adopts
-            self._give_up([run.info.run_id for run in self._running(also)], status, why)
-
-    def adopt_stale(self, but: str | None = None) -> list[str]:
-        """RUNNING runs whose process has ended become KILLED, but those of one sweep; their names.
-
-        Runs of another kind, or that somebody else made in this experiment, are left alone.
-        """
-        ours = [run for run in self._running() if run.data.tags.get("kind") in ("run", "group")]
-        return self.claims.adopt(run for run in ours if run.data.tags.get("sweep") != but)
-
-    def _running(self, also: str = "") -> list[Run]:
-        where = f"attributes.status = 'RUNNING'{also}"
-        return self.client.search_runs([self.experiment], where, max_results=groups.MOST)
+    def _end(self, run_id: str, status: str, why: str = "") -> None:
+        with suppress(Exception):  # the store is gone, too: a later command ends the run
+            self.client.set_terminated(run_id, status)
+            if why:
+                self.client.log_text(run_id, masked(why), "traceback.txt")
 
 
-def params(config: Mapping[str, Any]) -> list[Param]:
-    """Every setting of a config as a param, without the data's sources."""
-    logged = as_logged(config).items()
-    return [Param(name, value) for name, value in logged if name != "dataset.sources"]
+def _means(seeds: Sequence[Run]) -> list[Metric]:
+    """Means, and std (ddof=1) of the accuracies."""
+    table = pd.DataFrame([numbers(run) for run in seeds])
+    std = table.filter(SPREAD).std().dropna().add_suffix("_std")
+    found = {"n_seeds": len(seeds)} | dict(table.mean()) | dict(std)
+    return [record.metric(name, value) for name, value in found.items()]
+
+
+def _is_of_here(run: Run) -> bool:
+    """Whether this user made the run on this machine, so that its lock can be looked at."""
+    here = provenance.tags()
+    return all(run.data.tags.get(name) == here[name] for name in ("host", "mlflow.user"))

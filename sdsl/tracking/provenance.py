@@ -1,95 +1,63 @@
-"""Where a run was made: its sweep, git commit and diff, library versions, machine, process."""
+"""Where a run was made: git commit and changes, library versions, machine and user."""
 
 import functools
 import importlib.metadata
-import os
 import platform
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import llvmlite.binding
 
-from sdsl.config.home import home
-from sdsl.tracking.process import this_process
-
+HOME = Path(__file__).parents[2]  # of the repository, where there is one
 CODE = ("sdsl", "conf", "sweeps", "pyproject.toml")  # a changed README makes no run dirty
-LIBRARIES = {
-    "torch": "torch",
-    "numpy": "numpy",
-    "numba": "numba",
-    "scipy": "scipy",
-    "sklearn": "scikit-learn",
-    "mlflow": "mlflow",
-    "hydra": "hydra-core",
-}
-
-
-@dataclass(frozen=True)
-class JobTags:
-    """Which job of which sweep makes a run."""
-
-    sweep: str  # the process that started the sweep
-    job: int  # counted from 0
-    waits: bool  # for runs that another process makes; else the job is put off
-
-    def tags(self) -> dict[str, str]:
-        return {"sweep": self.sweep, "job": str(self.job)}
-
-
-ALONE = JobTags("none", 0, True)  # a single run
+LIBRARIES = ("torch", "numpy", "numba", "scipy", "scikit-learn", "mlflow", "hydra-core")
 
 
 @functools.lru_cache
 def tags() -> dict[str, str]:
-    """Tags that every run of this process shares."""
-    versions = {tag: importlib.metadata.version(name) for tag, name in LIBRARIES.items()}
+    """Tags that all runs of this process share; MLflow shows those with its prefix in columns."""
     sha = _git("rev-parse", "HEAD").strip() or "none"
-    me = this_process()
     return {
-        **versions,
-        "mlflow.source.git.commit": sha,  # the UI's column "Version"
+        **{name: importlib.metadata.version(name) for name in LIBRARIES},
         "python": platform.python_version(),
         "git_sha": sha,
         "dirty": str(bool(diff())).lower(),
         "cpu": _cpu(),
-        "cores": str(os.cpu_count()),
-        "threads": "1",  # sdsl.experiment sets it, whatever the environment says
-        "host": me.host,
-        "pid": str(me.pid),
-        "process_start": me.start,
+        "host": platform.node(),
+        "mlflow.user": Path.home().name,
+        "mlflow.source.name": "sdsl",
+        "mlflow.source.type": "LOCAL",
+        "mlflow.source.git.commit": sha,
     }
 
 
 @functools.lru_cache
 def diff() -> str:
-    """What differs from the commit in files that matter, untracked ones by name; '' if nothing."""
+    """The changes since the commit in files that matter, untracked ones by name; '' if none."""
     status = _git("status", "--porcelain", "--", *CODE)
     return status + _git("diff", "HEAD", "--", *CODE) if status else ""
 
 
 @functools.lru_cache
 def packages() -> str:
-    """What `pip freeze` would say."""
+    """The output of `pip freeze`."""
     versions = {d.name: d.version for d in importlib.metadata.distributions() if d.name}
     return "".join(f"{name}=={versions[name]}\n" for name in sorted(versions, key=str.lower))
 
 
 def _git(*words: str) -> str:
-    folder = home()
-    if not (folder / ".git").exists():  # installed: a repository around the environment is not ours
+    if not (HOME / ".git").exists():  # installed: a repository around the environment is not ours
         return ""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=20
+        return subprocess.check_output(
+            ["git", *words], cwd=HOME, text=True, stderr=subprocess.DEVNULL
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout if done.returncode == 0 else ""
 
 
 def _cpu() -> str:
-    """Its name and, as one name may stand for several, what compilers call it: bits hang on it."""
+    """Its name, and the kind that compilers see: the last bits of numbers depend on it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         name = next(line.partition(":")[2].strip() for line in lines if "model name" in line)
