@@ -13,8 +13,8 @@ __version__ = "0.1.0"
 # Loaded when asked for: `import sdsl` must not take the seconds that torch and MLflow take.
 LAZY = {
     "StreamClassifier": "sdsl.estimator",
-    "load_run": "sdsl.served",
-    "results": "sdsl.tracking.tidy",
+    "load_run": "sdsl.use.served",
+    "results": "sdsl.tracking.results",
 }
 
 
