@@ -1,17 +1,15 @@
-"""What many tests need: a composed config, and small made-up streams that are none of the eight."""
+"""Made-up tables, short runs of a composed config, and slow NumPy twins of the network."""
 
-from copy import deepcopy
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+import yaml
 
-from sdsl import experiment
-from sdsl.config.build import build
-from sdsl.config.compose import component, merged  # noqa: F401
-from sdsl.config.compose import composed as config
+from sdsl.core.rows import Rows, Table
 from sdsl.core.stream import Cut
-from sdsl.core.table import Table
 from sdsl.core.training import Training
 
 torch.set_num_threads(1)  # as a run does
@@ -20,18 +18,20 @@ ROOT = Path(__file__).parents[1]
 METHODS = sorted(path.stem for path in (ROOT / "conf" / "method").glob("*.yaml"))
 
 
-def training(**changes) -> Training:
-    """conf/training/default.yaml, some values changed."""
-    return build(Training, config()["learner"]["pretrain"] | {"steps": 100} | changes, "training")
-
-
-def table(X, y, name: str = "made-up") -> Table:
+def table(X: np.ndarray, y: np.ndarray, name: str = "made-up") -> Table:
     y = np.asarray(y, dtype=np.int64)
     classes = tuple(str(c) for c in range(y.max() + 1))
     return Table(name, np.asarray(X, np.float32), y, classes, "made by a test", "own", "0" * 64)
 
 
-def blobs(rows=1200, classes=2, d=2, drift=0.0, spread=0.5, seed=0) -> Table:
+def blobs(
+    rows: int = 1200,
+    classes: int = 2,
+    d: int = 2,
+    drift: float = 0.0,
+    spread: float = 0.5,
+    seed: int = 0,
+) -> Table:
     """Gaussian classes on a circle of radius 3 that turns by `drift` radians over the stream."""
     rng = np.random.default_rng(seed)
     y = rng.permuted(np.tile(np.arange(classes), (rows // classes, 1)), axis=1).ravel()
@@ -41,64 +41,73 @@ def blobs(rows=1200, classes=2, d=2, drift=0.0, spread=0.5, seed=0) -> Table:
     return table(X, y)
 
 
-def small(segment_size: int = 100, test_size: int = 30) -> dict:
-    """A dataset section for a made-up table."""
-    sizes = {"segment_size": segment_size, "test_size": test_size}
-    return config("dataset=own/table")["dataset"] | sizes | {"name": "made-up", "gold_per_class": 5}
+def some_rows(n: int, d: int = 2, classes: int = 3, seed: int = 0) -> Rows:
+    """Normal rows with random labels."""
+    g = torch.Generator().manual_seed(seed)
+    return Rows(torch.randn(n, d, generator=g), torch.randint(0, classes, (n,), generator=g))
 
 
 def cut(segment_size: int = 100, test_size: int = 30, gold_per_class: int | None = 5) -> Cut:
     return Cut(segment_size, test_size, gold_per_class, None)
 
 
-def trial(cfg: dict, seeds=(0, 1), data: Table | None = None) -> experiment.Trial:
-    """A config run on a made-up table."""
-    data = data if data is not None else blobs(drift=1.0)
-    return experiment.run(experiment.setup(cfg), seeds, data)
+def training(**changes: Any) -> Training:
+    """conf/training/default.yaml with 100 steps, some values changed."""
+    shipped = yaml.safe_load((ROOT / "conf" / "training" / "default.yaml").read_text())
+    shipped.pop("_target_", None)
+    return Training(**shipped | {"steps": 100} | changes)
 
 
-def run(*overrides: str, seeds=(0, 1), data: Table | None = None, **sizes) -> experiment.Trial:
-    """The same from overrides."""
-    return trial(config(*overrides) | {"dataset": small(**sizes)}, seeds, data)
+# Runs
+
+
+def composed(*overrides: str, segment_size: int = 100, test_size: int = 30) -> dict[str, Any]:
+    """The config of a run on a made-up table."""
+    from sdsl.config import composed as compose  # the core's tests need no Hydra
+
+    config = compose("dataset=own/table", *overrides)
+    config["dataset"] |= {"segment_size": segment_size, "test_size": test_size}
+    return config
+
+
+def run(*overrides: str, data: Table | None = None, seed: int = 0, **sizes: int) -> Any:
+    """The Trial of a run on a made-up table."""
+    return run_config(composed(*overrides, **sizes), data, seed)
+
+
+def run_config(config: Mapping[str, Any], data: Table | None = None, seed: int = 0) -> Any:
+    from sdsl import experiment
+    from sdsl.config import setup
+
+    return experiment.run(setup(config), seed, data if data is not None else blobs(drift=1.0))
 
 
 # The fewest of everything that still runs every line of a method.
-BRIEF = {"steps": 4, "iterations": 3, "adapt_steps": 3, "epochs": 1, "views": 2, "rounds": 3}
+FEW = {"steps": 4, "iterations": 3, "adapt_steps": 3, "epochs": 1, "views": 2, "rounds": 3}
 
 
-def changed(cfg: dict, settings: dict) -> dict:
-    """The config with some values set by their dotted names: much cheaper than composing anew."""
-    cfg = deepcopy(cfg)
-    for name, value in settings.items():
-        *path, key = name.split(".")
-        section = cfg
-        for part in path:
-            section = section[part]
-        assert key in section, name
-        section[key] = value
-    return cfg
-
-
-def brief(section: dict) -> dict:
+def brief(section: Mapping[str, Any]) -> dict[str, Any]:
     """A config, or a part of it, with every phase of training cut short."""
-    cut = {}
-    for key, value in section.items():
-        if isinstance(value, dict):
-            cut[key] = brief(value)
-        else:
-            cut[key] = min(value, BRIEF[key]) if key in BRIEF else value
-    return cut
+    return {
+        key: brief(value)
+        if isinstance(value, Mapping)
+        else min(value, FEW[key])
+        if key in FEW
+        else value
+        for key, value in section.items()
+    }
 
 
-# A slow, plain second opinion on the learner: one replica, NumPy, float64.
+# A slow, plain second opinion on the learner, in NumPy and float64.
+
+Arrays = list[np.ndarray]
 
 
-def plain(theta, s: int) -> list[np.ndarray]:
-    """Replica s of stacked parameters."""
-    return [layer[s].detach().double().numpy().copy() for layer in theta]
+def plain(tensors: list[torch.Tensor]) -> Arrays:
+    return [layer.detach().double().numpy().copy() for layer in tensors]
 
 
-def mlp(x: np.ndarray, theta: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+def mlp(x: np.ndarray, theta: Arrays) -> tuple[Arrays, np.ndarray]:
     """(the input of every layer, logits)"""
     inputs = [np.asarray(x, float)]
     for layer in theta[:-1]:
@@ -111,12 +120,12 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return e / e.sum(1, keepdims=True)
 
 
-def row_losses(x: np.ndarray, y: np.ndarray, theta: list[np.ndarray]) -> np.ndarray:
+def row_losses(x: np.ndarray, y: np.ndarray, theta: Arrays) -> np.ndarray:
     """Cross-entropy of every row."""
     return -np.log(softmax(mlp(x, theta)[1])[np.arange(len(y)), y])
 
 
-def numeric_gradient(loss, theta: list[np.ndarray], eps=1e-6) -> list[np.ndarray]:
+def numeric_gradient(loss: Callable[[Arrays], float], theta: Arrays, eps: float = 1e-6) -> Arrays:
     """d loss(theta) / d theta by central differences."""
     grads = [np.zeros_like(layer) for layer in theta]
     for layer, grad in zip(theta, grads, strict=True):

@@ -1,60 +1,115 @@
-"""A running scale: the network stays the same function of raw rows while its inputs stay near 0."""
+"""Between two steps: state that goes on bit for bit, a scale that moves, NaN that ends a run."""
 
+import made_up
 import numpy as np
 import pytest
 import support
 import torch
+from made_up import DATA, Stay, T, Wander, adaptation, bits
 
-from sdsl import experiment
+from sdsl.core.adaptation import Adaptation
+from sdsl.core.draws import Draws
+from sdsl.core.finite import NotFinite, all_finite, check_scores
 from sdsl.core.learner import Learner
 from sdsl.core.scaler import Scaler
-from sdsl.errors import UserError
+from sdsl.core.settings import settings
+from sdsl.core.state import load_state, save_state
 
-SEEDS = (3, 4)
+
+def left(going: Adaptation, of, steps) -> list:
+    """The bits that the steps leave: labels, rows, logs, and the state at the end."""
+    found = []
+    for t in steps:
+        pseudo, log = going.step(of.segment(t))
+        found += bits([pseudo.y, vars(pseudo.rows), log])
+    return [*found, bits(going.state() | {"seconds": None})]
+
+
+@pytest.mark.parametrize("scaler", ["frozen", "running", "per_step", "none"])
+@pytest.mark.parametrize("by_file", [False, True], ids=["in memory", "by a file"])
+def test_a_restored_state_goes_on_with_the_same_bits(scaler, by_file, tmp_path):
+    of = made_up.stream(scaler=scaler)
+    going, method = adaptation(of), made_up.method()
+    other = Adaptation(method, made_up.learner(of), of.gold(), "", of.seed)
+    left(going, of, range(1, 4))
+    state = going.state()
+    if by_file:
+        save_state(tmp_path / "a", state)
+        state = load_state(tmp_path / "a")
+    whole = left(going, of, range(4, T + 1))
+    for _ in range(2):  # the state is a copy: later steps do not change it
+        other.restore(state)
+        assert left(other, of, range(4, T + 1)) == whole
+    assert method.replay.moves == T
 
 
 def test_rescaling_changes_no_prediction():
-    g = torch.Generator().manual_seed(0)
-    X = torch.randn(2, 50, 3, generator=g) * 4 + 7
-    old, new = Scaler.fit(X), Scaler.fit(X[:, :20] * 0.2 - 30)
-    learner = Learner((3, 8, 6, 4), SEEDS)
-    before = learner.probabilities(old(X))
-    teacher = [p.clone() for p in learner.teacher]
+    X = 4 * support.some_rows(50, 3).X + 7
+    old, new = Scaler.fit(X), Scaler.fit(0.2 * X[:20] - 30)
+    learner = Learner((3, 8, 6, 4), Draws(3, "init"))
+    before, teacher = learner.probabilities(old(X)), [p.clone() for p in learner.teacher]
     learner.rescale(old, new)
     torch.testing.assert_close(learner.probabilities(new(X)), before, rtol=1e-4, atol=1e-5)
     assert not torch.equal(learner.teacher[0], teacher[0])  # the teacher moves along
     assert torch.equal(learner.teacher[1], teacher[1])
 
 
-def travelling(rows: int = 2400) -> support.Table:
-    """Two classes, four standard deviations apart, that travel sixty together."""
+def test_a_running_scale_does_not_change_a_model_that_stays():
+    streams = [made_up.stream(scaler=scaler) for scaler in ("frozen", "running")]
+    frozen, running = (made_up.run(replay=Stay(), of=of) for of in streams)
+    assert np.mean(frozen.R == running.R) > 0.9  # rounding may move a row across a boundary
+    assert not torch.equal(frozen.scaler.mean, running.scaler.mean)
+
+
+def test_features_that_go_silent_leave_no_scale_of_rounding_errors():
+    """0 or 1, and all 0 in the last segments and in what is kept of the one before them."""
     rng = np.random.default_rng(0)
-    y = rng.integers(2, size=rows)
-    X = rng.normal(size=(rows, 2)) + np.c_[4 * y, np.zeros(rows)]
-    return support.table(X + np.linspace(0, 60, rows)[:, None], y)
+    y = rng.integers(2, size=240)
+    X = rng.normal(size=(240, 20)) + 3 * y[:, None]
+    X[:, 2:] = (rng.random((240, 18)) < 0.3) & (np.arange(240) < 150)[:, None]
+    of = made_up.stream(support.table(X, y), scaler="running")
+    assert torch.all(made_up.run(of=of).scaler.scale[:, 2:] == 1)
 
 
-def test_true_labels_follow_classes_that_travel_far_only_on_a_running_scale():
-    words = "method=oracle_labels", "eval.every=100"
-    R = support.run(*words, "stream.scaler=running", seeds=(10,), data=travelling()).outcome.R
-    assert np.diagonal(R[0, 1:]).mean() >= 0.92
-    held = *words, "replay=flat_region", "stream.scaler=frozen"  # without letting go of anything
-    with pytest.raises(UserError, match="in the replay, the network's parameters are no longer"):
-        support.run(*held, seeds=(10,), data=travelling())
+@settings
+class Breaks(Wander):
+    how: str
+
+    def replay(self, step, pseudo, learner):
+        if step.t == 2 and self.how == "scores":
+            check_scores(torch.tensor([1.0, torch.nan]), "the distances")
+        if step.t == 2 and self.how in ("parameters", "library"):
+            learner.theta[0][0, 0] = torch.inf
+        if step.t == 2 and self.how in ("library", "bug"):
+            raise ValueError("array must not contain infs")
+        return {}
 
 
-@pytest.mark.parametrize("method", ["scargc", "jt", "cotta", "sar", "static_bound"])
-def test_what_keeps_scaled_things_of_its_own_is_refused(method):
-    with pytest.raises(UserError, match=r"Set stream\.scaler=frozen"):
-        experiment.setup(support.config(f"method={method}", "stream.scaler=running"))
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [
+        ("parameters", "the network's parameters are no longer finite"),
+        ("library", "the network's parameters are no longer finite"),
+        ("scores", r"the distances are no numbers \(NaN\)"),
+    ],
+)
+def test_a_run_that_diverges_ends_with_the_step_the_part_and_what_to_try(how, cause):
+    says = f"At step 2, in the replay, {cause}.*lower the learning rate of the replay"
+    with pytest.raises(NotFinite, match=says):
+        made_up.run(replay=Breaks(1, how))
+    with pytest.raises(ValueError, match="infs"):  # the parameters are sound: passed on as it is
+        made_up.run(replay=Breaks(1, "bug"))
 
 
-def test_words_that_are_away_leave_no_scale_of_rounding_errors():
-    """0 or 1, and all 0 in the last segment and in what is kept of the one before it."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=1600)
-    X = rng.normal(size=(1600, 20)) + 3 * y[:, None]
-    X[:, 2:] = (rng.random((1600, 18)) < 0.03) & (np.arange(1600) < 1600 - 2 * 200)[:, None]
-    words = "method=ours", "eval.every=100", "dataset.segment_size=200", "dataset.test_size=60"
-    outcome = support.run(*words, data=support.table(X, y)).outcome
-    assert torch.all(outcome.scaler.scale[:, 0, 2:] == 1)
+def test_a_first_fit_that_diverges_names_its_settings():
+    of = made_up.stream(support.table(1e12 * DATA.X, DATA.y), scaler="none")
+    says = r"first fit on gold \(pretraining\).*stream\.scaler=frozen.*lower learner\.pretrain\.lr"
+    with pytest.raises(NotFinite, match=rf"{says}.*huge values \(up to \de\+12"):
+        adaptation(of, lr=1e6)
+
+
+def test_finite():
+    for sound in ([1.0, -torch.inf], [torch.inf, -torch.inf], []):
+        assert check_scores(torch.tensor(sound), "x").tolist() == sound
+    assert all_finite([torch.ones(2), torch.full((9,), 3e38)])
+    assert not all_finite([torch.ones(2), torch.tensor([torch.inf])])

@@ -1,4 +1,4 @@
-"""The learner: hand-written gradients, its optimizers against torch's, the mean teacher's EMA."""
+"""The network against a slow twin: gradients by central differences, fits by torch's autograd."""
 
 import math
 
@@ -6,283 +6,176 @@ import numpy as np
 import pytest
 import support
 import torch
-from support import training
+import torch.nn.functional as F
+from support import some_rows, training
 
 from sdsl.core import kernel
+from sdsl.core.draws import Batches, Draws
+from sdsl.core.finite import NotFinite
 from sdsl.core.learner import Learner
-from sdsl.core.network import (
-    affine,
-    backward,
-    cross_entropy,
-    cross_entropy_slope,
-    forward,
-    gradients,
-    graph,
-    trace,
-)
-from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
+from sdsl.core.network import arrays, backward, forward, graph, layer_sizes, trace
+from sdsl.core.rows import Rows
 
-S, N, SIZES = 2, 9, (4, 6, 5, 3)
+N, SIZES = 9, (4, 6, 5, 3)
 
 
-@pytest.fixture
-def batch():
-    g = torch.Generator().manual_seed(0)
-    x = torch.randn(S, N, SIZES[0], generator=g)
-    return x, torch.randint(0, SIZES[-1], (S, N), generator=g), torch.rand(S, N, generator=g)
+def new(sizes=SIZES) -> Learner:
+    return Learner(sizes, Draws(3, "init"))
 
 
-@pytest.fixture
-def learner() -> Learner:
-    return Learner(SIZES, [3, 4])
+def close(found, expected, rtol=1e-4) -> None:
+    torch.testing.assert_close(found, expected, rtol=rtol, atol=rtol / 10, check_dtype=False)
 
 
-def test_forward_is_an_mlp_with_its_bias_in_the_last_row(learner, batch):
-    x = batch[0]
-    features, logits = forward(x, learner.theta)
-    for s in range(S):
-        h = x[s]
-        for layer in learner.theta[:-1]:
-            h = (h @ layer[s, :-1] + layer[s, -1]).relu()
-        torch.testing.assert_close(features[s], h)
-        torch.testing.assert_close(
-            logits[s], h @ learner.theta[-1][s, :-1] + learner.theta[-1][s, -1]
-        )
+@pytest.mark.parametrize("n", [0, 1, N, 300], ids=lambda n: f"{n} rows")
+def test_outputs_of_any_number_of_rows(n):
+    """300 rows are more than pass through the layers at a time."""
+    x, theta = some_rows(n, 4).X, new().theta
+    inputs, logits = support.mlp(x.numpy(), support.plain(theta))
+    close(forward(x, theta), (torch.from_numpy(inputs[-1]), torch.from_numpy(logits)))
+    close(graph(x, theta), torch.from_numpy(logits))
+    close(trace(x, theta)[0], [torch.from_numpy(h) for h in inputs])
 
 
-def test_what_can_be_differentiated_is_the_same_network(learner, batch):
-    torch.testing.assert_close(graph(batch[0], learner.theta), forward(batch[0], learner.theta)[1])
+@pytest.mark.parametrize("pulled", [False, True], ids=["logits", "logits and features"])
+def test_gradient_is_that_of_central_differences(pulled):
+    rows, theta = some_rows(N, 4), new().theta
+    w, pull = torch.rand(N), torch.randn(N, SIZES[-2]) * pulled
+    x, y = rows.X.numpy(), rows.y.numpy()
+
+    def loss(theta):
+        features = support.mlp(x, theta)[0][-1]
+        return w.numpy() @ support.row_losses(x, y, theta) + (features * pull.numpy()).sum()
+
+    inputs, slope = trace(rows.X, theta)
+    ce = kernel.cross_entropy(slope.numpy(), y, w.numpy())
+    assert ce == pytest.approx(w.numpy() @ support.row_losses(x, y, support.plain(theta)), rel=1e-5)
+    kernel.cross_entropy_slope(slope.numpy(), y, w.numpy())
+    found = backward(inputs, slope, theta, pull if pulled else None)
+    for mine, slow in zip(found, support.numeric_gradient(loss, support.plain(theta)), strict=True):
+        np.testing.assert_allclose(mine, slow, rtol=1e-4, atol=1e-5)
 
 
-def test_more_rows_than_fit_into_the_cache_at_once(learner):
-    x = torch.randn(S, 300, SIZES[0], generator=torch.Generator().manual_seed(5))
-    features, logits = forward(x, learner.theta)
-    for n in (0, 1, 299):
-        one = forward(x[:, n : n + 1], learner.theta)
-        torch.testing.assert_close(one[0], features[:, n : n + 1])
-        torch.testing.assert_close(one[1], logits[:, n : n + 1])
+def test_slope_of_the_mean_teacher_loss_is_that_of_central_differences():
+    logits, target = torch.randn(N, 3), torch.randn(N, 3).softmax(1)
+    y, w = some_rows(N).y.numpy(), torch.rand(N).numpy()
+
+    def loss(parts):
+        p = support.softmax(parts[0])
+        return -w @ np.log(p[np.arange(N), y]) + 0.7 * np.mean((p - target.numpy()) ** 2)
+
+    slow = support.numeric_gradient(loss, support.plain([logits]))[0]
+    kernel.mean_teacher_slope(logits.numpy(), y, w, target.numpy(), 0.7)
+    np.testing.assert_allclose(logits, slow, rtol=1e-4, atol=1e-6)
 
 
-def test_cross_entropy_is_torchs(learner, batch):
-    x, y, w = batch
-    logits = forward(x, learner.theta)[1]
-    rows = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten(), reduction="none")
-    expected = (rows.view(S, N) * w).sum(1)
-    torch.testing.assert_close(cross_entropy(logits, y, w), expected)
+def test_rates_and_ramp():
+    how = training(steps=10, lr=0.5, decay=True)
+    assert [how.rate(k) for k in (0, 5, 9)] == pytest.approx([0.5, 0.25, 0.05])
+    assert training(steps=10, lr=0.5).rate(9) == 0.5
+    ramp = [how.ramp_up(k) for k in (0, 1, 2, 9)]  # over the first three steps
+    assert ramp == pytest.approx([math.exp(-5 * (2 / 3) ** 2), math.exp(-5 / 9), 1, 1])
+    assert training(ramp=False).ramp_up(0) == 1
 
 
-def test_gradient_by_hand_is_autograds(learner, batch):
-    x, y, w = batch
-    expected = gradients(cross_entropy(graph(x, learner.theta), y, w), learner.theta)
-    with torch.no_grad():
-        inputs, logits = trace(x, learner.theta)
-        grads = backward(inputs, cross_entropy_slope(logits, y, w), learner.theta)
-    torch.testing.assert_close(grads, list(expected))
+def slow_fit(learner, how, sets, weights, draws, unlabelled=None):
+    """(student, teacher, last cross-entropy) by autograd and torch's optimizers, in float64."""
+    if unlabelled is not None:
+        sets, weights = [*sets, Rows.unlabelled(unlabelled)], [*weights, 0.0]
+    batches = Batches(sets, weights, how.steps, how.batch, draws)
+    noise = torch.zeros(how.steps, 2, 1, 1)
+    if how.consistency and how.noise:
+        noise = how.noise * torch.cat(list(draws.normals(how.steps, 2, *batches.shape)))
+    student = [p.double().requires_grad_() for p in learner.theta]
+    teacher = [p.double() for p in learner.teacher]
+    optimizer = torch.optim.Adam(student)
+    if how.optimizer == "sgd":
+        optimizer = torch.optim.SGD(student, momentum=how.momentum)
+    for k, (x, y, w) in enumerate(batches):
+        logits = graph(x + noise[k, 0].double(), student)
+        target = graph(x + noise[k, 1].double(), teacher).softmax(1)
+        ce = (w * F.cross_entropy(logits, y, reduction="none")).sum()
+        pull = how.consistency * how.ramp_up(k)
+        optimizer.param_groups[0]["lr"] = how.rate(k)
+        optimizer.zero_grad()
+        (ce + pull * (logits.softmax(1) - target).square().mean()).backward()
+        optimizer.step()
+        a = min(1 - 1 / (k + 1), how.ema) if pull else 1
+        teacher = [a * q + (1 - a) * p.detach() for p, q in zip(student, teacher, strict=True)]
+    return [p.detach() for p in student], teacher, float(ce.detach())
 
 
-def test_gradient_by_hand_is_that_of_finite_differences(learner, batch):
-    x, y, w = batch
-    with torch.no_grad():
-        inputs, logits = trace(x, learner.theta)
-        grads = backward(inputs, cross_entropy_slope(logits, y, w), learner.theta)
-    for s in range(S):
-        numeric = support.numeric_gradient(
-            lambda theta, s=s: w[s].numpy() @ support.row_losses(x[s], y[s], theta),
-            support.plain(learner.theta, s),
-        )
-        for mine, slow in zip(grads, numeric, strict=True):
-            np.testing.assert_allclose(mine[s], slow, rtol=1e-4, atol=1e-6)
-
-
-def test_gradient_through_the_features(learner, batch):
-    """A loss on logits and features at once, as the label semantics add it."""
-    x, y, w = batch
-    pull = torch.randn(S, N, SIZES[-2], generator=torch.Generator().manual_seed(1))
-    f = x
-    for layer in learner.theta[:-1]:
-        f = affine(f, layer).relu()
-    logits = affine(f, learner.theta[-1])
-    loss = cross_entropy(logits, y, w) + (f * pull).sum((1, 2))
-    expected = gradients(loss, learner.theta)
-    with torch.no_grad():
-        inputs, logits = trace(x, learner.theta)
-        grads = backward(inputs, cross_entropy_slope(logits, y, w), learner.theta, pull)
-    torch.testing.assert_close(grads, list(expected))
-
-
-def test_slope_of_the_mean_teacher_loss_is_autograds():
-    logits = torch.randn(S, N, 3, generator=torch.Generator().manual_seed(2)).requires_grad_()
-    target = torch.rand(S, N, 3, generator=torch.Generator().manual_seed(3)).softmax(2)
-    y, w = torch.arange(N).expand(S, N) % 3, torch.rand(S, N)
-    gap = (logits.softmax(2) - target).square().mean((1, 2))
-    loss = cross_entropy(logits, y, w) + 0.7 * gap
-    expected = torch.autograd.grad(loss.sum(), logits)[0]
-    for s in range(S):
-        found = logits[s].detach().clone()
-        kernel.mean_teacher_slope(found.numpy(), *(a[s].numpy() for a in (y, w, target)), 0.7)
-        torch.testing.assert_close(found, expected[s])
-
-
-@pytest.mark.parametrize("decay", [False, True], ids=["constant", "falling"])
-@pytest.mark.parametrize("name", ["sgd", "adam"])
-def test_optimizer_is_torchs(name, decay):
-    steps = 6
-    ours = [torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(k)) for k in range(2)]
-    theirs = [p.clone().requires_grad_() for p in ours]
-    how = training(steps=steps, optimizer=name, lr=0.03, momentum=0.8, decay=decay)
-    optimizer = how.optimize(ours)
-    reference = (
-        torch.optim.SGD(theirs, lr=0.03, momentum=0.8)
-        if name == "sgd"
-        else torch.optim.Adam(theirs, lr=0.03)
-    )
-    share = (lambda k: 1 - k / steps) if decay else (lambda k: 1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(reference, share)
-    for k in range(steps):
-        grads = [torch.randn(p.shape, generator=torch.Generator().manual_seed(k)) for p in ours]
-        optimizer.step(grads, how.rate(k))
-        for p, g in zip(theirs, grads, strict=True):
-            p.grad = g.clone()
-        reference.step()
-        schedule.step()
-    torch.testing.assert_close(ours, [p.detach() for p in theirs])
-
-
-def test_initialisation_is_uniform_in_one_over_root_fan_in_and_goes_on_at_a_reset():
-    learner = Learner((25, 400, 2), [0])
-    first = learner.copy()
-    assert first[0].abs().max() <= 1 / 5
-    assert first[0].abs().max() > 0.99 / 5
-    assert first[1].abs().max() <= 1 / 20
-    learner.reset()
-    assert not torch.equal(first[0], learner.theta[0])
-    again = Learner((25, 400, 2), [0])
-    again.reset()
-    assert torch.equal(again.theta[0], learner.theta[0])
-
-
-def test_fit_is_plain_descent_on_the_mean_loss_of_every_set(learner, batch):
-    x, y, _ = batch
-    gold, other = Rows.full(x[:, :4], y[:, :4]), Rows.full(x[:, 4:], y[:, 4:])
-    how = training(steps=3, batch=0, lr=0.1, momentum=0.0)
-    theta = [p.detach().clone().requires_grad_() for p in learner.theta]
-    for _ in range(3):
-        logits = graph(x, theta)
-        rows = -logits.log_softmax(2).gather(2, y[:, :, None]).squeeze(2)
-        loss = rows[:, :4].mean(1) + 0.25 * rows[:, 4:].mean(1)
-        grads = gradients(loss, theta)
-        theta = [(p - 0.1 * g).detach().requires_grad_() for p, g in zip(theta, grads, strict=True)]
-    last = learner.fit(how, [gold, other], Draws([3, 4], "fit"), weights=[1.0, 0.25])
-    torch.testing.assert_close([p.detach() for p in learner.theta], [p.detach() for p in theta])
-    torch.testing.assert_close(last, loss.detach())
-
-
-def mean_teacher_by_autograd(learner: Learner, rows: Rows, X, how: Training):
-    """Student and teacher after a noiseless full-batch fit, written from the docstring."""
-    student = [p.detach().clone().requires_grad_() for p in learner.theta]
-    teacher = [p.clone() for p in learner.teacher]
-    n = rows.X.shape[1]
-    for k in range(how.steps):
-        ramp = math.exp(-5 * (1 - min(1, (k + 1) / (0.3 * how.steps))) ** 2)
-        logits = graph(torch.cat([rows.X, X], 1), student)
-        target = forward(torch.cat([rows.X, X], 1), teacher)[1].softmax(2)
-        log_p = logits[:, :n].log_softmax(2).gather(2, rows.y[:, :, None]).squeeze(2)
-        gap = (logits.softmax(2) - target).square().mean((1, 2))
-        grads = gradients(-log_p.mean(1) + how.consistency * ramp * gap, student)
-        with torch.no_grad():
-            student = [
-                (p - how.lr * g).requires_grad_() for p, g in zip(student, grads, strict=True)
-            ]
-            alpha = min(1 - 1 / (k + 1), how.ema)
-            teacher = [alpha * q + (1 - alpha) * p for p, q in zip(student, teacher, strict=True)]
-    return [p.detach() for p in student], [p.detach() for p in teacher]
-
-
-@pytest.mark.parametrize("decay", [False, True], ids=["constant", "falling"])
-@pytest.mark.parametrize("hidden", [(), (7,), (6, 5)])
-@pytest.mark.parametrize("d", [4, 40], ids=["many rows", "fewer rows than features"])
-def test_a_full_batch_takes_the_steps_of_plain_descent(d, hidden, decay):
-    """Also where few rows are taken in their span."""
-    g = torch.Generator().manual_seed(1)
-    x, y = torch.randn(S, N, d, generator=g), torch.randint(0, 3, (S, N), generator=g)
-    rows = Rows(x, y, torch.tensor([N, N - 3]))  # one replica ends in padding
-    how = training(steps=30, batch=0, lr=0.05, decay=decay)
-    learner, plain = (Learner((d, *hidden, 3), [3, 4]) for _ in range(2))
-    loss = learner.fit(how, [rows], Draws([3, 4], "batches"))
-    optimizer = how.optimize(plain.theta)
-    w = rows.mask / rows.count[:, None]
-    for k in range(how.steps):
-        expected = cross_entropy(graph(x, plain.theta), y, w)
-        optimizer.step(gradients(expected, plain.theta), how.rate(k))
-    torch.testing.assert_close(loss, expected.detach(), rtol=1e-4, atol=1e-5)
-    for a, b in zip(learner.theta, plain.theta, strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+MEAN_TEACHER = {"consistency": 2.0, "noise": 0.3, "ema": 0.7}
 
 
 @pytest.mark.parametrize(
-    ("n", "sizes"),
+    ("sizes", "changes"),
     [
-        (33, (90, 139, 3)),  # fewer rows than features
-        (100, (2, 6, 2)),  # RECORD's, on four of the eight
-        (100, (20, 33, 2)),
-        (100, (36, 63, 6)),
-        (100, (64, 111, 10)),
-        (97, (5, 11, 7, 3)),
+        (SIZES, {"batch": 0, "momentum": 0.0}),
+        (SIZES, {"batch": 0, "optimizer": "adam"}),
+        (SIZES, {"batch": 4, "decay": True}),
+        (SIZES, {"batch": 4, "optimizer": "adam", "decay": True}),
+        (SIZES, {"batch": 0, **MEAN_TEACHER}),
+        (SIZES, {"batch": 0, **MEAN_TEACHER, "noise": 0.0, "ramp": False}),
+        (SIZES, {"batch": 4, **MEAN_TEACHER}),
+        ((4, 3), {"batch": 0}),
+        ((40, 7, 3), {"batch": 0}),  # fewer rows than features: in the span of the rows
+        ((40, 6, 5, 3), {"batch": 0, "decay": True}),
+        ((40, 7, 3), {"batch": 0, "optimizer": "adam"}),
     ],
 )
-def test_a_full_batch_has_the_same_bits_fused(n, sizes):
-    g = torch.Generator().manual_seed(1)
-    x = torch.randn(5, n, sizes[0], generator=g)
-    y = torch.randint(0, sizes[-1], (5, n), generator=g)
-
-    def fit(seeds: list[int]) -> list[torch.Tensor]:
-        learner = Learner(sizes, seeds)
-        learner.fit(training(steps=20, batch=0), [Rows.full(x[seeds], y[seeds])], Draws(seeds, "b"))
-        return learner.theta
-
-    fused = fit([0, 1, 2, 3, 4])
-    for s in range(5):
-        for a, b in zip(fused, fit([s]), strict=True):
-            assert torch.equal(a[s], b[0])
+def test_a_fit_takes_the_steps_of_its_definition(sizes, changes, monkeypatch):
+    """Two labelled sets of different sizes, weighted; an empty one; rows without labels."""
+    monkeypatch.setattr("sdsl.core.draws.AT_ONCE", 4 * 2 * 16 * 4)  # noise of a few steps
+    how = training(**{"steps": 30, "lr": 0.05} | changes)
+    sets = [some_rows(N, sizes[0]), some_rows(5, sizes[0], seed=1), Rows.empty(sizes[0])]
+    weights = [1.0, 0.25, 3.0]
+    X = some_rows(6, sizes[0], seed=2).X if how.consistency else None
+    learner = new(sizes)
+    student, teacher, loss = slow_fit(learner, how, sets, weights, Draws(3, "fit"), X)
+    assert learner.fit(how, sets, Draws(3, "fit"), weights, X) == pytest.approx(loss, rel=1e-4)
+    close([learner.theta, learner.teacher], [student, teacher], 1e-3)
 
 
-def test_mean_teacher_fit_against_autograd(learner, batch):
-    x, y, _ = batch
-    rows, X = Rows.full(x[:, :5], y[:, :5]), x[:, 5:]
-    how = training(steps=8, batch=0, lr=0.3, momentum=0.0, consistency=2.0, noise=0.0, ema=0.7)
-    student, teacher = mean_teacher_by_autograd(learner, rows, X, how)
-    learner.fit(how, [rows], Draws([3, 4], "fit"), unlabelled=X)
-    torch.testing.assert_close([p.detach() for p in learner.theta], student)
-    torch.testing.assert_close([p.detach() for p in learner.teacher], teacher)
+def test_unlabelled_rows_count_in_the_consistency_term_only():
+    with_them, without, how = new(), new(), training(steps=3, batch=0)
+    with_them.fit(how, [some_rows(N, 4)], Draws(3, "fit"), unlabelled=some_rows(5, 4).X)
+    without.fit(how, [some_rows(N, 4)], Draws(3, "fit"))
+    assert all(map(torch.equal, with_them.theta, without.theta))
 
 
-def test_unlabelled_rows_count_in_the_consistency_term_only(learner, batch):
-    x, y, _ = batch
-    rows = Rows.full(x[:, :5], y[:, :5])
-    other = Learner(SIZES, [3, 4])
-    how = training(steps=3, batch=0, lr=0.1)
-    learner.fit(how, [rows], Draws([3, 4], "fit"), unlabelled=x[:, 5:])
-    other.fit(how, [rows], Draws([3, 4], "fit"))
-    assert all(torch.equal(p, q) for p, q in zip(learner.theta, other.theta, strict=True))
+@pytest.mark.parametrize("batch", [0, 4])
+def test_a_fit_on_no_rows_changes_nothing(batch):
+    learner, before = new(), new().theta
+    for steps, n, weight in ((9, 0, 1.0), (0, N, 1.0), (9, N, 0.0)):
+        sets = [some_rows(n, 4)]
+        learner.fit(training(batch=batch, steps=steps), sets, Draws(3, "fit"), [weight])
+        assert all(map(torch.equal, learner.theta, before))
 
 
-def test_noise_differs_between_student_and_teacher(learner, batch):
-    """With equal parameters only the noise separates the branches: the gap is not zero."""
-    x, y, _ = batch
-    rows = Rows.full(x, y)
-    how = training(steps=1, batch=0, lr=1.0, consistency=1.0, ramp=False)
-    start = learner.copy()
-    for noise in (0.0, 0.5):
-        how.noise = noise
-        learner.load(start)
-        learner.fit(how, [rows], Draws([3, 4], "fit"), weights=[0.0])
-        moved = torch.stack(
-            [(p != q).any(2).any(1) for p, q in zip(learner.theta, start, strict=True)]
-        )
-        assert moved.any(0).tolist() == [noise > 0] * 2
+def test_a_new_network_is_uniform_in_one_over_root_fan_in_and_a_reset_draws_on():
+    sizes = layer_sizes(25, [400, 0], 3)
+    assert sizes == (25, 400, 42, 3)  # 0 stands for RECORD's rule: int(1.5 (25 + 3))
+    learner, other = new(sizes), Learner(sizes, Draws(8, "init"))
+    first, views = learner.copy(), arrays(learner.theta)
+    assert 0.99 / 5 < first[0].abs().max() <= 1 / 5 and first[1].abs().max() <= 1 / 20
+    assert all(map(torch.equal, first, learner.teacher))
+    learner.load([p + 1 for p in first])
+    np.testing.assert_array_equal(views[0], first[0] + 1)  # in place
+    other.restore(learner.state())
+    for one in (learner, other):
+        one.reset()
+    assert all(map(torch.equal, learner.theta, other.theta))
+    assert not torch.equal(learner.theta[0], first[0])
 
 
-def test_a_classifier_that_is_no_network_predicts(learner, batch):
-    learner.classifier = lambda x: torch.full(x.shape[:2], 2)
-    assert learner.predict(batch[0]).unique().tolist() == [2]
+def test_predictions():
+    learner, x = new(), some_rows(N, 4).X
+    expected = support.softmax(support.mlp(x.numpy(), support.plain(learner.theta))[1])
+    close(learner.probabilities(x), torch.from_numpy(expected))
+    assert learner.predict(x).tolist() == expected.argmax(1).tolist()
+    learner.theta[-1][0, 0] = torch.nan
+    with pytest.raises(NotFinite, match="NaN"):
+        learner.predict(x)
+    learner.classifier = lambda x: torch.full((len(x),), 2)  # then the network is not asked
+    assert learner.predict(x).tolist() == [2] * N

@@ -1,128 +1,76 @@
 """The short lookback: how many rows survive, and which."""
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from support import some_rows
 
+from sdsl.core.draws import Draws
 from sdsl.core.learner import Learner
 from sdsl.core.lookback import Lookback
-from sdsl.core.replica import Draws, Rows
-
-SEEDS = (0, 1)
-SELECT = ["stratified", "random", "nearest"]
+from sdsl.core.rows import Rows
 
 
-@pytest.fixture
-def learner() -> Learner:
-    return Learner((2, 8, 3), SEEDS)
+def keep(select: str, size: int, given: Rows, shares="equal", name="keep", classes=3) -> Rows:
+    learner = Learner((2, 8, classes), Draws(0, "init"))
+    return Lookback(size, select, shares).keep(given, learner, Draws(0, name))
 
 
-def rows(n=40, counts=(40, 25), classes=3) -> Rows:
-    g = torch.Generator().manual_seed(0)
-    X = torch.randn(len(counts), n, 2, generator=g)
-    return Rows(X, torch.randint(0, classes, (len(counts), n), generator=g), torch.tensor(counts))
+def pairs(rows: Rows) -> list[tuple]:
+    return [(*x, c) for x, c in zip(rows.X.tolist(), rows.y.tolist(), strict=True)]
 
 
-def keep(select: str, size: int, given: Rows, learner: Learner) -> Rows:
-    return Lookback(size, select, "equal").keep(given, learner, Draws(SEEDS, "keep"))
+def counted(rows: Rows, classes=3) -> list[int]:
+    return rows.y.bincount(minlength=classes).tolist()
 
 
-def pairs(X, y) -> list[tuple]:
-    return [(*x, c) for x, c in zip(X.tolist(), y.tolist(), strict=True)]
+def of_classes(*counts: int) -> Rows:
+    y = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    return Rows(some_rows(len(y), seed=1).X, y)
 
 
-@pytest.mark.parametrize("select", SELECT)
-@pytest.mark.parametrize("size", [0, 1, 12, 30, 100])
-def test_at_most_size_real_rows_with_their_labels(select, size, learner):
-    given = rows()
-    kept = keep(select, size, given, learner)
-    assert kept.count.tolist() == [min(size, 40), min(size, 25)]
-    assert kept.X.shape[1] <= size
-    for s in range(2):
-        real, mine = pairs(*given.replica(s)), pairs(*kept.replica(s))
-        assert set(mine) <= set(real)
-        assert len(set(mine)) == len(mine)
-
-
-@pytest.mark.parametrize("select", SELECT)
-def test_where_nothing_has_to_go_the_order_stays(select, learner):
-    given = rows(n=8, counts=(8, 3))
-    kept = keep(select, 8, given, learner)
-    for s in range(2):
-        assert pairs(*kept.replica(s)) == pairs(*given.replica(s))
-
-
-@pytest.mark.parametrize("select", SELECT)
-def test_no_rows_at_all(select, learner):
-    kept = keep(select, 5, Rows.empty_like(torch.zeros(2, 9, 2)), learner)
-    assert kept.count.tolist() == [0, 0]
-    assert kept.X.shape == (2, 0, 2)
+@pytest.mark.parametrize("select", ["stratified", "random", "nearest"])
+@pytest.mark.parametrize("shares", ["equal", "kept"])
+@pytest.mark.parametrize("size", [0, 1, 12, 39, 40, 100])
+def test_at_most_size_rows_with_their_labels(select, shares, size):
+    given = some_rows(40)
+    kept = pairs(keep(select, size, given, shares))
+    assert len(set(kept)) == len(kept) == min(size, 40)
+    assert set(kept) <= set(pairs(given))
+    if size >= 40:  # nothing has to go, so the order stays
+        assert kept == pairs(given)
+    for n in (0, 3, 9):  # a view of a segment does not keep the segment
+        kept = keep(select, size, given[:n])
+        assert kept.X.untyped_storage().nbytes() == len(kept) * 2 * 4
+        assert len(kept) == min(n, size)
 
 
 @pytest.mark.parametrize("select", ["stratified", "nearest"])
-def test_classes_have_equal_shares_as_far_as_their_rows_go(select, learner):
-    y = torch.tensor([[0] * 30 + [1] * 8 + [2] * 2] * 2)
-    kept = keep(select, 12, Rows.full(torch.randn(2, 40, 2), y), learner)
-    for s in range(2):
-        assert kept.y[s].bincount(minlength=3).tolist() == [5, 5, 2]
-
-
-def test_random_keeps_the_proportions_on_average(learner):
-    y = torch.tensor([[0] * 300 + [1] * 100] * 2)
-    kept = keep("random", 200, Rows.full(torch.randn(2, 400, 2), y), learner)
-    assert (kept.y.float().mean(1) - 0.25).abs().max() < 0.08
-
-
-def test_stratified_draws_within_a_class(learner):
-    given = Rows.full(torch.randn(2, 40, 2), torch.zeros(2, 40, dtype=torch.long))
-    a = Lookback(10, "stratified", "equal").keep(given, learner, Draws(SEEDS, "one"))
-    b = Lookback(10, "stratified", "equal").keep(given, learner, Draws(SEEDS, "two"))
-    assert not torch.equal(a.X, b.X)
-    assert not torch.equal(a.X, given.X[:, :10])
-
-
-def test_nearest_keeps_the_rows_most_like_their_class(learner):
-    given = rows(counts=(40, 40))
-    kept = keep("nearest", 9, given, learner)
-    f = learner.features(given.X)
-    for s in range(2):
-        for c in range(3):
-            mine = given.y[s] == c
-            far = 1 - F.cosine_similarity(f[s, mine], f[s, mine].mean(0, keepdim=True))
-            best = given.X[s, mine][far.argsort()[:3]]
-            assert set(map(tuple, kept.X[s, kept.y[s] == c].tolist())) == set(
-                map(tuple, best.tolist())
-            )
-
-
-@pytest.mark.parametrize("select", SELECT)
-def test_a_replica_keeps_the_same_beside_another(select):
-    given = rows(counts=(40, 40))
-    fused = keep(select, 7, given, Learner((2, 8, 3), SEEDS))
-    one = Rows(given.X[1:], given.y[1:], given.count[1:])
-    alone = Lookback(7, select, "equal").keep(
-        one, Learner((2, 8, 3), SEEDS[1:]), Draws(SEEDS[1:], "keep")
-    )
-    assert torch.equal(fused.X[1], alone.X[0])
-
-
-@pytest.mark.parametrize("select", ["stratified", "nearest"])
-def test_kept_shares_are_those_of_the_rows_but_some_of_every_class(select, learner):
-    y = torch.tensor([0] * 180 + [1] * 18 + [2] * 2).expand(2, 200)
-    X = torch.randn(2, 200, 2, generator=torch.Generator().manual_seed(1))
-    given = Rows(X, y, torch.tensor([200, 198]))  # the second replica has no row of class 2
-    kept = Lookback(50, select, "kept").keep(given, learner, Draws(SEEDS, "keep"))
-    counts = [np.bincount(kept.replica(s)[1], minlength=3).tolist() for s in (0, 1)]
+def test_shares_of_the_classes(select):
+    """Equal as far as a class's rows go; or those of the rows, but some of every class."""
+    assert counted(keep(select, 12, of_classes(30, 8, 2))) == [5, 5, 2]
+    given = of_classes(180, 18, 2)
+    assert counted(keep(select, 50, given)) == [30, 18, 2]
     # 90, 9 and 1 % of 50 rows are 45, 4.5 and 0.5; 5 of each at least, of class 2 all there are.
-    assert counts == [[43, 5, 2], [45, 5, 0]]
-    equal = Lookback(50, select, "equal").keep(given, learner, Draws(SEEDS, "keep"))
-    assert np.bincount(equal.replica(0)[1]).tolist() == [30, 18, 2]
+    assert counted(keep(select, 50, given, "kept")) == [43, 5, 2]
+    assert counted(keep(select, 50, of_classes(180, 18), "kept")) == [45, 5, 0]
+    many = keep(select, 20, of_classes(*[4] * 10), "kept", classes=10)
+    assert counted(many, 10) == [2] * 10
 
 
-def test_more_classes_than_rows_to_keep_are_kept_in_equal_parts():
-    given = rows(n=40, counts=(40, 40), classes=10)
-    learner = Learner((2, 8, 10), SEEDS)
-    kept = Lookback(20, "stratified", "kept").keep(given, learner, Draws(SEEDS, "keep"))
-    assert kept.count.tolist() == [20, 20]
-    assert all(len(kept.replica(s)[1].unique()) == len(given.y[s].unique()) for s in (0, 1))
+def test_rows_are_drawn():
+    kept = keep("random", 200, of_classes(300, 100))
+    assert abs(kept.y.float().mean() - 0.25) < 0.08
+    given = of_classes(40)
+    one, other = (keep("stratified", 10, given, name=name) for name in ("one", "other"))
+    assert not torch.equal(one.X, other.X) and not torch.equal(one.X, given.X[:10])
+
+
+def test_nearest_keeps_the_rows_most_like_their_class():
+    given, learner = some_rows(40), Learner((2, 8, 3), Draws(0, "init"))
+    kept = keep("nearest", 9, given)
+    for c in range(3):
+        X = given.X[given.y == c]
+        f = learner.features(X)
+        far = 1 - F.cosine_similarity(f, f.mean(0, keepdim=True))
+        assert sorted(kept.X[kept.y == c].tolist()) == sorted(X[far.argsort()[:3]].tolist())

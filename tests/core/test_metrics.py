@@ -1,12 +1,11 @@
-"""Metrics against matrices worked out by hand; the best renaming of classes; lasting swaps."""
+"""Metrics against matrices worked out by hand, and counts against scikit-learn."""
 
 import numpy as np
 import pytest
-import support
-import torch
+from sklearn.metrics import balanced_accuracy_score, confusion_matrix, f1_score, recall_score
 
-from sdsl.core.confusion import counted
-from sdsl.core.metrics import best_relabelling, curves, lasting_swap, summarise
+from sdsl.core.metrics import balanced_accuracy, best_relabelling, confusion, curves, is_lasting
+from sdsl.core.metrics import macro_f1, recall, summarise, summarise_classes, swap_steps
 
 nan = np.nan
 R = np.array(
@@ -25,33 +24,27 @@ def test_metrics_by_hand():
     assert m.acc_final == pytest.approx((0.5 + 0.7 + 1.0) / 3)
     assert m.forgetting == pytest.approx((0.4 + 0.2) / 2)
     assert m.bwt == pytest.approx(-0.3)
-    assert m.forgetting_max == pytest.approx((0.4 + 0.2) / 2)
     assert m.fwt == pytest.approx(((0.7 - 0.5) + (0.6 - 0.4)) / 2)
     assert m.prequential == pytest.approx((0.6 + 0.7 + 0.6) / 3)
-    assert m.coverage == 1
 
 
-def test_forgetting_from_the_peak_counts_a_later_rise():
+def test_forgetting_counts_from_the_peak():
     later = R.copy()
-    later[2, 0] = 1.0
-    m = summarise(later)
-    assert m.forgetting_max == pytest.approx((0.5 + 0.2) / 2)
-    assert m.forgetting == pytest.approx(0.3)
+    later[2, 0], later[0, 0] = 1.0, 1.0  # what was known before segment 1 is not forgotten
+    assert summarise(later).forgetting == pytest.approx((0.5 + 0.2) / 2)
+    assert summarise(later).bwt == pytest.approx(-0.3)
 
 
 def test_cells_that_were_not_evaluated_are_left_out():
     thin = R.copy()
-    thin[3, 1] = thin[1, 2] = nan
+    thin[3, 1] = thin[1, 2] = thin[0] = nan
     m = summarise(thin)
     assert m.acc_final == pytest.approx((0.5 + 1.0) / 2)
     assert m.forgetting == pytest.approx(0.4)
-    assert m.coverage == pytest.approx(7 / 9)
-
-
-def test_a_stream_of_one_segment_has_no_forgetting():
-    m = summarise(np.array([[0.4], [0.8]]))
-    assert (m.acc_online, m.acc_final, m.prequential) == (0.8, 0.8, 0.4)
-    assert {"forgetting", "bwt", "fwt"}.isdisjoint(m.as_dict())
+    assert m.prequential == pytest.approx((0.7 + 0.6) / 2)
+    assert "fwt" not in m.as_dict()
+    one = summarise(np.array([[0.4], [0.8]])).as_dict()  # a single segment
+    assert one == {"acc_online": 0.8, "acc_final": 0.8, "prequential": 0.4}
 
 
 def test_curves_by_hand():
@@ -62,43 +55,65 @@ def test_curves_by_hand():
     np.testing.assert_allclose(c["final"], [0.5, 0.7, 1.0])
     np.testing.assert_allclose(c["prequential"], [0.6, 0.7, 0.6])
     np.testing.assert_allclose(c["gold_only"], [0.6, 0.5, 0.4])
-
-
-def test_no_metric_changes_its_argument():
     before = R.copy()
-    curves(R)["final"][:] = 0
-    summarise(R)
-    assert np.array_equal(R, before)
+    for curve in c.values():
+        curve[:] = 0
+    assert np.array_equal(R, before)  # they are copies
 
 
-def test_a_model_that_is_never_adapted_has_one_accuracy():
-    """ST: R does not depend on the row, so Acc_t = Acc_T exactly."""
-    outcome = support.run("method=st", seeds=(0, 1, 2), data=support.blobs(500, drift=2.0)).outcome
-    for r in outcome.R:
-        m = summarise(r)
-        assert m.acc_online == m.acc_final
-        assert m.forgetting == m.bwt == m.fwt == 0
-        assert 0 < m.acc_online < 1
+K = np.array([[8, 2, 0], [1, 1, 0], [0, 0, 0]])  # 10 rows of class 0, 2 of 1, none of 2
+
+
+def test_classes_by_hand():
+    np.testing.assert_allclose(recall(K), [0.8, 0.5, nan])
+    assert balanced_accuracy(K) == pytest.approx(0.65)
+    # F1: 2 * 8 / (10 + 9) and 2 * 1 / (2 + 3); class 2 neither occurs nor is predicted
+    assert macro_f1(K) == pytest.approx((16 / 19 + 2 / 5) / 2)
+    assert np.isnan(balanced_accuracy(np.zeros((3, 3))))
+
+
+@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
+@pytest.mark.parametrize("seed", range(5))
+def test_as_scikit_learn_has_it(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(4, size=(2, 40), p=[0.7, 0.2, 0.1, 0])
+    predicted = np.where(rng.random((2, 40)) < 0.7, truth, rng.integers(4, size=(2, 40)))
+    counts = confusion(predicted, truth, 4)
+    for found, recalls, y, p in zip(counts, recall(counts), truth, predicted, strict=True):
+        assert np.array_equal(found, confusion_matrix(y, p, labels=range(4)))
+        assert balanced_accuracy(found) == pytest.approx(balanced_accuracy_score(y, p))
+        assert macro_f1(found) == pytest.approx(f1_score(y, p, average="macro"))
+        expected = recall_score(y, p, average=None, labels=np.unique(y))
+        np.testing.assert_allclose(recalls[np.unique(y)], expected)
+
+
+def test_accuracy_hides_what_balanced_accuracy_shows():
+    """All rows to the large class: 19 of 20 right, and one class of two found."""
+    steps = np.array([[[95, 0], [5, 0]]] * 3)
+    final = np.array([[[95, 0], [0, 5]]] * 3)
+    m = summarise_classes(steps, final)
+    assert (m.balanced_acc_online, m.balanced_acc_final, m.macro_f1_final) == (0.5, 1, 1)
+    assert m.macro_f1_online == pytest.approx(2 * 95 / 195 / 2)
+    assert m.class_imbalance == 19
 
 
 @pytest.mark.parametrize(
-    ("y", "truth", "accuracy", "renamed"),
+    ("y", "truth", "accuracy"),
     [
-        ([0, 1, 2, 2], [0, 1, 2, 2], 1.0, False),
-        ([1, 0, 0, 0], [0, 1, 1, 1], 1.0, True),  # two classes in each other's place
-        ([1, 2, 0, 0], [0, 1, 2, 1], 0.75, True),  # a cycle, and one plain error
-        ([0, 0, 0, 0], [0, 0, 1, 1], 0.5, False),  # a collapse is no swap
-        ([], [], 0.0, False),
+        ([0, 1, 2, 2], [0, 1, 2, 2], 1.0),
+        ([1, 0, 0, 0], [0, 1, 1, 1], 1.0),  # two classes in each other's place
+        ([1, 2, 0, 0], [0, 1, 2, 1], 0.75),  # a cycle, and one plain error
+        ([0, 0, 0, 0], [0, 0, 1, 1], 0.5),  # a collapse is no swap
     ],
 )
-def test_best_relabelling(y, truth, accuracy, renamed):
-    said, true = torch.tensor(y, dtype=torch.long), torch.tensor(truth, dtype=torch.long)
-    assert best_relabelling(counted(said, true, 3).numpy()) == (accuracy, renamed)
+def test_best_relabelling(y, truth, accuracy):
+    assert best_relabelling(confusion(np.array(y, int), np.array(truth, int), 3)) == accuracy
 
 
-def test_lasting_swap_is_the_longest_run():
+def test_a_lasting_swap_is_a_tenth_of_the_stream():
     relabelled = np.full(8, 0.95)
     accuracy = np.array([0.95, 0.05, 0.05, 0.9, 0.1, 0.1, 0.1, 0.9])
-    assert lasting_swap(accuracy, relabelled) == 3
-    assert lasting_swap(relabelled, relabelled) == 0
-    assert lasting_swap(accuracy, relabelled, gap=0.02) == 7
+    assert swap_steps(accuracy, relabelled) == 3  # the longest run
+    assert swap_steps(relabelled, relabelled) == 0
+    assert swap_steps(accuracy, relabelled, gap=0.02) == 7
+    assert [is_lasting(*case) for case in ((2, 8), (3, 8), (3, 40), (4, 40))] == [0, 1, 0, 1]

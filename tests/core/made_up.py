@@ -1,0 +1,112 @@
+"""Small components, and runs of them, that need no room above the core."""
+
+from typing import Any
+
+import support
+from torch import Tensor
+
+from sdsl.core import engine
+from sdsl.core.adaptation import Adaptation
+from sdsl.core.contract import Labeler, Method, Pseudo, Replay
+from sdsl.core.draws import Draws
+from sdsl.core.evaluation import EvalConfig
+from sdsl.core.learner import Learner
+from sdsl.core.lookback import Lookback
+from sdsl.core.rows import Rows
+from sdsl.core.settings import Positive, settings
+from sdsl.core.stream import Stream, StreamConfig
+
+SIZE, TEST, T = 30, 11, 6
+DATA = support.blobs(rows=SIZE * (T + 1), classes=3, d=4, drift=2.0, spread=1.0)
+
+
+@settings
+class Predict(Labeler):
+    """Labels by the network; every row is passed on."""
+
+    def label(self, step, learner):
+        y = learner.predict(step.X)
+        return Pseudo(y, Rows(step.X, y))
+
+
+@settings
+class Spy(Predict):
+    """Keeps all that it is shown."""
+
+    def start(self, gold, learner, draws):
+        self.gold, self.steps = gold, []
+
+    def label(self, step, learner):
+        self.steps.append(step)
+        return super().label(step, learner)
+
+
+@settings
+class Wander(Replay):
+    """Moves the parameters at random at every so many steps, around a mean that it keeps."""
+
+    every: Positive
+
+    def start(self, gold, learner, draws):
+        self.mean, self.moves = learner.copy(), 0
+
+    def replay(self, step, pseudo, learner):
+        if step.t % self.every == 0:
+            self.moves += 1
+            for p, mean in zip(learner.theta, self.mean, strict=True):
+                p += 0.2 * step.draws.normal(*p.shape) + 0.5 * (mean - p)
+                mean += 0.1 * (p - mean)
+        return {"moves": float(self.moves)}
+
+
+@settings
+class Stay(Replay):
+    """Changes nothing."""
+
+    def replay(self, step, pseudo, learner):
+        return {}
+
+
+def stream(data=DATA, seed=0, cut=None, **config) -> Stream:
+    shipped = {"gold": "segment", "scaler": "frozen", "max_segments": None, "prefix": "literal"}
+    sizes = {"segment_size": SIZE, "test_size": TEST, "gold_per_class": 5}
+    made = support.Cut(**sizes | {"calibrated_segments": None} | (cut or {}))
+    return Stream(data, made, StreamConfig(**shipped | config), seed)
+
+
+def method(labeler=None, replay=None, **how) -> Method:
+    parts = labeler or Predict(), replay or Wander(1), Lookback(5, "stratified", "equal")
+    return Method(*parts, support.training(**how))
+
+
+def learner(of: Stream) -> Learner:
+    return Learner((of.d, 6, of.C), Draws(of.seed, "init"))
+
+
+def run(labeler=None, replay=None, of=None, every: Any = 1, **more) -> engine.Outcome:
+    of = of or stream()
+    return engine.run(of, learner(of), method(labeler, replay), EvalConfig(every), **more)
+
+
+def adaptation(of: Stream, **how) -> Adaptation:
+    """After the fit on gold."""
+    going = Adaptation(method(**how), learner(of), of.gold(), of.config.scaler, of.seed)
+    going.begin(of.segment(1))
+    return going
+
+
+def bits(data: Any) -> Any:
+    """Plain data with bytes in the place of numbers."""
+    if isinstance(data, dict):
+        return {key: bits(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [bits(item) for item in data]
+    if isinstance(data, Tensor):
+        data = data.numpy()
+    return data.tobytes() if hasattr(data, "tobytes") else data
+
+
+def left_behind(outcome: engine.Outcome) -> Any:
+    """The bits of all of an outcome but the clock."""
+    parts = {k: v for k, v in vars(outcome).items() if k not in ("seconds", "learner", "scaler")}
+    return bits(parts | outcome.learner.state() | vars(outcome.scaler))
