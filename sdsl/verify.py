@@ -8,7 +8,6 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +27,8 @@ RETIRED = (
 )
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The result of a rerun."""
-
-    name: str
-    cells: int | None  # of R that differ; None: it has another shape
-    differences: list[str]  # in metrics, data, code, versions or machine
-    view: str  # how to open the run
-
-    @property
-    def same(self) -> bool:
-        return self.cells == 0
-
-
-def verify(run_id: str, uri: str | None = None) -> Verdict:
-    """Rerun a run of a store from its config."""
+def verify(run_id: str, uri: str | None = None) -> bool:
+    """Whether a rerun of a stored run gives the same R; prints that, and all that differs."""
     from sdsl import experiment
     from sdsl.config import setup
     from sdsl.tracking import provenance, record
@@ -58,28 +43,25 @@ def verify(run_id: str, uri: str | None = None) -> Verdict:
     table, seed = experiment.load(made), made.seeds[0]
     outcome = experiment.run(made, seed, table).outcome
     group = describe(made, table)
-    key = {"run_key": run_key(group.group_key, seed)}
-    tags, metrics = provenance.tags() | group.tags() | key, record.summary(outcome)
-    was, measured = run.data.tags, numbers(run)
+    metrics, key = record.summary(outcome), run_key(group.group_key, seed)
+    before: dict[str, Any] = {**run.data.tags, **numbers(run)}
+    now: dict[str, Any] = {**provenance.tags(), **group.tags, "run_key": key, **metrics}
     differences = [
-        f"{name}: was {was.get(name)}, is {tags[name]}"
-        for name in WATCHED
-        if was.get(name) != tags[name]
-    ] + [
-        f"{name}: was {measured.get(name)}, is {value}"
-        for name, value in metrics.items()
-        if name not in CLOCKS and measured.get(name) != value
+        f"{name}: was {before.get(name)}, is {now[name]}"
+        for name in (*WATCHED, *(name for name in metrics if name not in CLOCKS))
+        if before.get(name) != now[name]
     ]
-    page = view(store_uri(uri), run.info.experiment_id, [run_id])
     cells = differing_cells(load_R(run_id, uri), outcome.R[1:])
-    return Verdict(run.info.run_name, cells, differences, page)
+    print(f"{run.info.run_name}: {about(cells)}.")
+    print("\n  ".join(["Differences:", *(differences or ["none that is recorded"])]))
+    print(view(store_uri(uri), run.info.experiment_id, [run_id]))
+    return cells == 0
 
 
 def differing_cells(recorded: np.ndarray, R: np.ndarray) -> int | None:
-    """Among the recorded cells that were evaluated; None if the shapes differ."""
-    if recorded.shape != R.shape:
-        return None
-    return int((np.isfinite(recorded) & (recorded != R)).sum())
+    """How many of the recorded cells that were evaluated; None if the shapes differ."""
+    same = recorded.shape == R.shape
+    return int((np.isfinite(recorded) & (recorded != R)).sum()) if same else None
 
 
 def current(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,18 +70,18 @@ def current(config: Mapping[str, Any]) -> dict[str, Any]:
     from sdsl.tracking.identity import flat, settings
 
     if "name" not in config["labeler"]:
-        return dict(config)
-    words = [f"method={config['method']['name']}", f"dataset={_option(config['dataset']['name'])}"]
+        return {**config, "data": composed()["data"]}  # files are where they are on this machine
+    words = [f"method={config['method']['name']}", f"probe={config['probe']['name']}"]
     try:
-        new = composed(*words, f"probe={config['probe']['name']}")
+        new = composed(*words, f"dataset={_option(config['dataset']['name'])}")
     except Exception as error:
         raise UserError(str(error).strip().splitlines()[-1]) from None
     for name, value in flat(settings(config)).items():
-        section, *path = new, *name.split(".")
-        while len(path) > 1:
-            section = section.get(path.pop(0), {})
-        if path[0] in section:
-            section[path[0]] = value
+        section, *path, key = new, *name.split(".")
+        for part in path:
+            section = section.get(part, {})
+        if key in section:
+            section[key] = value
         elif name not in RETIRED:
             raise UserError(f"The setting {name} no longer exists.")
     return new
@@ -116,40 +98,36 @@ def _option(name: str) -> str:
     raise UserError(f"There is no dataset named {name}.")
 
 
-def sample(folder: Path, count: int, seed: int) -> int:
-    """Reruns random runs of an export; the exit status."""
+def sample(folder: Path, count: int, seed: int) -> bool:
+    """Whether reruns of random runs of an export give the same R; prints each."""
     from sdsl import experiment
     from sdsl.config import setup
     from sdsl.report import export
 
-    same = total = left_out = 0
+    found, left_out = [], 0
     for run in export.sample(folder, count, seed):
         try:
             made = setup(current(run.config))
         except UserError as error:
             left_out += 1
-            print(f"     {run.name}: left out. {error}", flush=True)
+            print(f"{run.name}: left out. {error}", flush=True)
             continue
         table = experiment.load(made)
-        cells = differing_cells(run.R, experiment.run(made, run.seed, table).outcome.R[1:])
-        total, same = total + 1, same + (cells == 0)
+        found.append(differing_cells(run.R, experiment.run(made, run.seed, table).outcome.R[1:]))
         data = "" if table.sha256 == run.data_sha256 else " (the data is not the same)"
-        print(f"{total:3}  {run.name}: {about(cells)}{data}", flush=True)
-    missing = f"; {left_out} left out" if left_out else ""
-    print(f"{same} of {total} are the same, bit for bit{missing}.")
-    return 0 if same == total else 1
+        print(f"{run.name}: {about(found[-1])}{data}", flush=True)
+    print(f"{found.count(0)} of {len(found)} are the same, bit for bit; {left_out} left out.")
+    return found.count(0) == len(found) > 0
 
 
 def about(cells: int | None) -> str:
-    if cells is None:
-        return "R has another shape"
-    return "R is the same, bit for bit" if cells == 0 else f"R differs in {cells} cells"
+    known = {0: "R is the same, bit for bit", None: "R has another shape"}
+    return known.get(cells, f"R differs in {cells} cells")
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        "python -m sdsl.verify", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    kept = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser("sdsl.verify", description=__doc__, formatter_class=kept)
     add = parser.add_argument
     add("run", metavar="RUN_ID | FOLDER", nargs="?", default="outputs/paper")
     add("--sample", type=int, metavar="N", help="rerun N random runs of an exported folder")
@@ -158,15 +136,11 @@ def main(words: Sequence[str] | None = None) -> int:
     args = parser.parse_args(words)
     try:
         if args.sample is not None:
-            return sample(Path(args.run), args.sample, args.seed)
-        verdict = verify(args.run, args.uri)
+            return 0 if sample(Path(args.run), args.sample, args.seed) else 1
+        return 0 if verify(args.run, args.uri) else 1
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    print(f"{verdict.name}: {about(verdict.cells)}.")
-    print("\n  ".join(["Differences:", *(verdict.differences or ["none that is recorded"])]))
-    print(verdict.view)
-    return 0 if verdict.same else 1
 
 
 if __name__ == "__main__":

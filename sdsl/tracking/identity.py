@@ -26,48 +26,35 @@ ROOMS = ("sdsl.core.", "sdsl.labelers.", "sdsl.replays.", "sdsl.probes.")  # whe
 
 @dataclass(frozen=True)
 class Group:
-    """A config on its data: the properties that its runs, one per seed, share."""
+    """A config on its data: what its runs, one per seed, share."""
 
     config: Mapping[str, Any]
     names: "Names"
-    method: str
-    dataset: str
     group_key: str  # SHA-256 of config, rows and code
-    source: str
-    standing: str
-    data_sha256: str  # of the source's bytes
-    stream_sha256: str  # of the rows as the stream uses them
-    code_sha256: str
-    rows: int
-    features: int
-    classes: int
-
-    def tags(self) -> dict[str, str]:
-        fields = {k: str(v) for k, v in vars(self).items() if k not in ("config", "names")}
-        return fields | {k: getattr(self.names, k) for k in ("variant", "stream", "setting")}
+    tags: Mapping[str, str]
 
 
 def describe(setup: "Setup", table: "Table") -> Group:
     """The group of a setup whose data is loaded."""
     from sdsl.config import names
 
-    stream_sha256, code = table.digest(), code_sha256(targets(setup.config))
-    key = _sha256(_without_places(settings(setup.config)), stream_sha256, code)
-    return Group(
-        config=setup.config,
-        names=names(setup),
-        method=setup.name,
-        dataset=table.name,
-        group_key=key,
-        source=table.source,
-        standing=table.standing,
-        data_sha256=table.sha256,
-        stream_sha256=stream_sha256,
-        code_sha256=code,
-        rows=len(table.y),
-        features=table.X.shape[1],
-        classes=len(table.classes),
-    )
+    called, stream, code = names(setup), table.digest(), code_sha256(targets(setup.config))
+    key = _sha256(_without_places(settings(setup.config)), stream, code)
+    tags = {
+        "method": setup.name,
+        "dataset": table.name,
+        **{part: getattr(called, part) for part in ("variant", "stream", "setting")},
+        "group_key": key,
+        "source": table.source,
+        "standing": table.standing,
+        "data_sha256": table.sha256,  # of the source's bytes
+        "stream_sha256": stream,  # of the rows as they are used
+        "code_sha256": code,
+        "rows": str(len(table.y)),
+        "features": str(table.X.shape[1]),
+        "classes": str(len(table.classes)),
+    }
+    return Group(setup.config, called, key, tags)
 
 
 def run_key(group_key: str, seed: int) -> str:

@@ -69,9 +69,8 @@ class Ledger:
         """
         key = run_key(group.group_key, seed)
         with self.store.lock(key, waiting=waiting):
-            for run in self._running(f"tags.run_key = '{key}'"):
-                if _is_of_here(run):
-                    self.client.set_terminated(run.info.run_id, "KILLED")
+            for run in filter(_is_of_here, self._running(f"tags.run_key = '{key}'")):
+                self.client.set_terminated(run.info.run_id, "KILLED")
             if not force and seed in self._finished(group):
                 yield None
                 return
@@ -91,17 +90,14 @@ class Ledger:
         # The store's address may hold a password, and is no part of the run.
         tracking = {**group.config["tracking"], "uri": None}
         config = {**group.config, "seed": {"values": [seed]}, "tracking": tracking}
-        outcome, probed = trial.outcome, trial.probed
-        source = f"{group.source}, {group.standing}, SHA-256 {group.data_sha256[:12]}"
+        source = "{source}, {standing}, SHA-256 {data_sha256:.12}".format(**group.tags)
         with tempfile.TemporaryDirectory() as name:
-            folder, title = Path(name), f"{group.names} · seed {seed}"
-            record.write_files(folder, config, outcome, probed, title, source)
-            if notes := trial.stream.table.notes:
-                (folder / "columns.txt").write_text("\n".join(notes) + "\n", encoding="utf-8")
+            title = f"{group.names} · seed {seed}"
+            record.write_files(Path(name), config, trial, title, source)
             self.client.log_artifacts(run_id, name)
-        record.log(self.client, run_id, record.points(outcome, probed), record.params(config, seed))
+        record.log(self.client, run_id, record.points(trial), record.params(config, seed))
         self.client.set_terminated(run_id, "FINISHED")
-        return Finished(seed, run_id, record.summary(outcome))
+        return Finished(seed, run_id, record.summary(trial.outcome))
 
     def update_parent(self, group: Group) -> str:
         """The parent, its metrics and curves now the mean over the finished seeds."""
@@ -125,9 +121,7 @@ class Ledger:
     def stale(self) -> list[str]:
         """The names of runs of this machine whose process has died; they are KILLED now."""
         killed = []
-        for run in self._running("tags.kind = 'run'"):
-            if not _is_of_here(run):
-                continue
+        for run in filter(_is_of_here, self._running("tags.kind = 'run'")):
             run_id = run.info.run_id
             with suppress(Timeout), self.store.lock(run.data.tags["run_key"], wait=False):
                 if self.client.get_run(run_id).info.status == "RUNNING":  # not ended meanwhile
@@ -170,7 +164,7 @@ class Ledger:
         """Also as a file. MLflow keeps all points, so the name says of how many seeds."""
         steps = pd.concat([load_curves(run.info, self.store.uri) for run in seeds]).groupby("step")
         mean, std = steps.mean(), steps.std().add_suffix("_std")
-        self.client.log_text(parent, record.curves_csv(mean.join(std)), "curves.csv")
+        self.client.log_text(parent, mean.join(std).to_csv(**record.CSV), "curves.csv")
         drawn, place = [name for name in record.CURVES if name in mean], f"mean of {len(seeds)}"
         return [point for name in drawn for point in record.curve(f"{place}/{name}", mean[name])]
 

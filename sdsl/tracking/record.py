@@ -18,11 +18,13 @@ from sdsl.tracking.identity import Group, added, flat, settings
 
 if TYPE_CHECKING:
     from sdsl.core.engine import Outcome
+    from sdsl.experiment import Trial
 
 CURVES = ("online", "online_mean", "final", "past_mean", "pseudo_label_acc")  # under curve/
 MEASURED = ("test_acc", "pseudo_label_")  # by the engine; all other logs are a component's
 POINTS, STEP_POINTS = 250, 100  # in MLflow: of a curve, and of all under step/ together
 LONGEST_TABLE = 200  # segments up to which R is also written as a table
+CSV: Any = {"index_label": "step", "float_format": "%.9g"}
 LONGEST_PARAM = 6000  # MLflow's limit on a value
 BATCH, PARAMS = 1000, 100  # MLflow's limits on one call: values in all, and params among them
 
@@ -43,20 +45,20 @@ def summary(outcome: "Outcome") -> dict[str, float]:
     }
 
 
-def all_curves(outcome: "Outcome", probed: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """The columns of curves.csv; row t - 1 is step t. A probe may have fewer points, or more."""
-    curves = metrics.curves(outcome.R) | outcome.curves | dict(probed)
+def all_curves(trial: "Trial") -> pd.DataFrame:
+    """The columns of curves.csv, index step. A probe may have fewer points, or more."""
+    curves = metrics.curves(trial.outcome.R) | trial.outcome.curves | trial.probed
     table = pd.DataFrame({name: pd.Series(values) for name, values in curves.items()})
     return table.set_axis(range(1, len(table) + 1))
 
 
-def points(outcome: "Outcome", probed: Mapping[str, np.ndarray]) -> list[Metric]:
+def points(trial: "Trial") -> list[Metric]:
     """Metrics at step 0, as `mlflow ui` draws bars of those, and curves."""
-    found = [metric(name, value) for name, value in summary(outcome).items()]
-    curves = all_curves(outcome, probed)
-    for name in [name for name in (*CURVES, *probed) if name in curves]:
+    found = [metric(name, value) for name, value in summary(trial.outcome).items()]
+    curves = all_curves(trial)
+    for name in [name for name in (*CURVES, *trial.probed) if name in curves]:
         found += curve(f"curve/{legal(name)}", curves[name])
-    own = [name for name in outcome.curves if not name.startswith(MEASURED)]
+    own = [name for name in trial.outcome.curves if not name.startswith(MEASURED)]
     for name in own:
         found += curve(f"step/{legal(name)}", curves[name], max(2, STEP_POINTS // len(own)))
     return found
@@ -90,7 +92,7 @@ def tags(group: Group) -> dict[str, str]:
     """Tags that a run has and its parent, too; a user's own first, so that they replace none."""
     own = group.config.get("tags")
     mine = {legal(key): str(v) for key, v in flat(own).items()} if isinstance(own, Mapping) else {}
-    return mine | group.tags() | provenance.tags()
+    return {**mine, **group.tags, **provenance.tags()}
 
 
 def log(client: MlflowClient, run_id: str, metrics: list[Metric], params: list[Param]) -> None:
@@ -103,42 +105,34 @@ def log(client: MlflowClient, run_id: str, metrics: list[Metric], params: list[P
 
 def dataset(group: Group) -> DatasetInput:
     """The rows as MLflow knows data sets; its own digest reads only the first 10,000 values."""
-    rows = Dataset(
-        name=group.dataset,
-        digest=group.data_sha256[:12],
-        source_type="sdsl",
-        source=json.dumps({"source": group.source, "standing": group.standing}),
-        profile=json.dumps({"num_rows": group.rows, "num_features": group.features}),
-    )
-    return DatasetInput(rows, [InputTag("mlflow.data.context", group.standing)])
+    tags, digest = group.tags, group.tags["data_sha256"][:12]
+    source = json.dumps({name: tags[name] for name in ("source", "standing")})
+    profile = json.dumps({f"num_{name}": int(tags[name]) for name in ("rows", "features")})
+    rows = Dataset(tags["dataset"], digest, "sdsl", source, profile=profile)
+    return DatasetInput(rows, [InputTag("mlflow.data.context", tags["standing"])])
 
 
 def write_files(
-    folder: Path,
-    config: Mapping[str, Any],
-    outcome: "Outcome",
-    probed: Mapping[str, np.ndarray],
-    title: str,
-    footnote: str,
+    folder: Path, config: Mapping[str, Any], trial: "Trial", title: str, footnote: str
 ) -> None:
     """All files of a run. R is written without the row of the model that saw gold only: [T, T]."""
-    R = outcome.R[1:]
+    outcome, R = trial.outcome, trial.outcome.R[1:]
     np.save(folder / "R.npy", R)
     if len(R) <= LONGEST_TABLE:
         np.savetxt(folder / "R.csv", R, fmt="%.6g", delimiter=",")
     heat_map(folder / "R.png", R, title, footnote)
     counts = [outcome.confusion, outcome.final_confusion]  # each [T, C, C]: core/metrics.py
     np.save(folder / "confusion.npy", np.stack(counts).astype(np.int32))
-    (folder / "curves.csv").write_text(curves_csv(all_curves(outcome, probed)), encoding="utf-8")
-    (folder / "config.yaml").write_text(OmegaConf.to_yaml(dict(config)), encoding="utf-8")
-    (folder / "environment.txt").write_text(provenance.packages(), encoding="utf-8")
-    if patch := provenance.diff():
-        (folder / "diff.patch").write_text(patch, encoding="utf-8")
-
-
-def curves_csv(curves: pd.DataFrame) -> str:
-    """One column per curve, one row per step; a cell without a value is empty."""
-    return curves.to_csv(index_label="step", float_format="%.9g")
+    texts = {
+        "curves.csv": all_curves(trial).to_csv(**CSV),
+        "config.yaml": OmegaConf.to_yaml(dict(config)),
+        "columns.txt": "".join(f"{note}\n" for note in trial.stream.table.notes),
+        "environment.txt": provenance.packages(),
+        "diff.patch": provenance.diff(),
+    }
+    for name, text in texts.items():
+        if text:
+            (folder / name).write_text(text, encoding="utf-8")
 
 
 def heat_map(file: Path, R: np.ndarray, title: str, footnote: str) -> None:

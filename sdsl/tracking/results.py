@@ -24,13 +24,11 @@ from sdsl.errors import UserError
 from sdsl.tracking.address import masked, shown, store_uri
 from sdsl.tracking.store import START, PatientClient, Store, local_path
 
-PAGE = 1000  # runs in one answer of the store
 NUMBERS = ["seed", "rows", "features", "classes"]
 TAGS = [
     *("run_key", "group_key", "method", "variant", "dataset", "stream", "setting", *NUMBERS),
     *("standing", "source", "data_sha256", "stream_sha256", "code_sha256", "git_sha", "dirty"),
 ]
-ORDER = ["stream", "setting", "variant", "seed"]
 
 
 def results(
@@ -47,7 +45,10 @@ def results(
     """
     store = Store(uri, experiment, create=False)
     where = "tags.kind = 'run' and attributes.status = 'FINISHED'"
-    runs = search(store, f"{where} and {filter}" if filter else where)
+    try:
+        runs = search(store, f"{where} and {filter}" if filter else where)
+    except MlflowException as error:
+        raise UserError(f"filter={filter!r}: {error}") from None
     if not runs:
         those = f"no finished runs that match '{filter}'" if filter else "no finished runs"
         raise UserError(f"Experiment '{experiment}' of {shown(store.uri)} has {those}. {START}")
@@ -57,7 +58,7 @@ def results(
         settings = params.columns[params.nunique(dropna=False) > 1].difference(rows.columns)
     table = pd.concat([rows, params.reindex(columns=settings)], axis=1)
     table = table.drop_duplicates("run_key", keep="last")
-    return table.set_index("run_id").sort_values(ORDER)
+    return table.set_index("run_id").sort_values(["stream", "setting", "variant", "seed"])
 
 
 def load_R(run: Any, uri: str | None = None) -> np.ndarray:
@@ -108,11 +109,12 @@ def holds(client: MlflowClient, run: Run, name: str) -> bool:
 def search(store: Store, where: str) -> list[Run]:
     """The runs of the experiment that a filter finds, the oldest first."""
     found: list[Run] = []
-    token, order = "", ["attributes.start_time ASC"]
-    while token is not None:
-        page = store.client.search_runs([store.experiment_id], where, 1, PAGE, order, token or None)
-        found, token = found + page, page.token
-    return found
+    place, order, token = [store.experiment_id], ["attributes.start_time ASC"], None
+    while True:
+        page = store.client.search_runs(place, where, 1, 1000, order, token)
+        found += page
+        if not (token := page.token):
+            return found
 
 
 def numbers(run: Run) -> dict[str, float]:

@@ -33,7 +33,7 @@ START = "Start with: python -m sdsl.run +sweeps=smoke"
 ELSEWHERE = "or choose another store with tracking.uri=..."
 # Waiting may help: a lock, a row that another process adds at this moment, a restarting server.
 PASSING = ("is locked", "unique constraint", "error code 5", "failed with exception", "timed out")
-BROKEN = ("operationalerror", "databaseerror")  # raised by a database whose file or disk is bad
+BROKEN = ("OperationalError", "DatabaseError")  # raised by a database whose file or disk is bad
 
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")  # the waiting is done here
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
@@ -113,10 +113,9 @@ class Store:
         if known is None:
             raise UserError(f"{shown(self.uri)} has no experiment '{self.experiment}'. {START}")
         if known.lifecycle_stage == "deleted":
+            restore = f"`mlflow experiments restore --experiment-id {known.experiment_id}`"
             raise UserError(
-                f"The experiment '{self.experiment}' was deleted. Choose another with "
-                "tracking.experiment=..., or restore it: `mlflow experiments restore "
-                f"--experiment-id {known.experiment_id}`."
+                f"The experiment '{self.experiment}' was deleted. Restore it: {restore}"
             )
         there = local_path(known.artifact_location)
         if self.artifacts and there and there != self.artifacts and not there.exists():
@@ -149,13 +148,10 @@ class PatientClient:
             try:
                 return call()
             except Exception as error:
-                passing, text = _may_pass(error), str(error).lower()
-                if (passing and time.monotonic() + pause > end) or (
-                    not passing and any(sign in text for sign in BROKEN)
-                ):
-                    raise explained(error, self.uri) from None
-                if not passing:
+                if not _may_pass(error) and not any(sign in str(error) for sign in BROKEN):
                     raise
+                if not _may_pass(error) or time.monotonic() + pause > end:
+                    raise explained(error, self.uri) from None
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(2 * pause, 5.0)
 
@@ -175,11 +171,9 @@ def explained(error: Exception, uri: str) -> UserError:
         text = f"needs the Python package {error.name}."
     elif _may_pass(error):
         text = f"does not answer: {why}. Once it does, the same command goes on from here."
-    elif sqlite_file(uri) is None:
-        text = f"cannot be used: {why}. Check its address, {ELSEWHERE}"
     else:
         text = (
-            f"cannot be used: {why}. Is the file a database, can it be written, is the disk full? "
+            f"cannot be used: {why}. Is it a database that you can write to, is its disk full? "
             f"If another MLflow made it, copy it and run `mlflow db upgrade {place}`, {ELSEWHERE}"
         )
     return UserError(f"The MLflow store {place} {text}")
