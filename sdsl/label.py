@@ -1,7 +1,7 @@
 """python -m sdsl.label gold=FILE files=FILES label=COLUMN out=FOLDER: labels for new files.
 
-Each file is a segment. The labelled copy is written to `out`, then the state; the same command
-again does only what is new. All settings are in conf/label.yaml.
+Each file is a segment. Its labelled copy is written to `out`, and the state; the same command again
+does only what is new. All settings are in conf/command/label.yaml.
 """
 
 import os
@@ -13,17 +13,17 @@ from omegaconf import DictConfig, OmegaConf
 from sdsl import interrupt
 from sdsl.config import refusals, seeds
 from sdsl.config.home import home
-from sdsl.output import guarded
-from sdsl.use.settings import TEXTS
+from sdsl.errors import UserError
+from sdsl.use.settings import TEXTS, checked
 
 
-@guarded()
 def main() -> None:
     os.environ |= {"SDSL_HOME": str(home()), "HYDRA_FULL_ERROR": "1"}  # Hydra raises its refusals
     interrupt.install()
     try:
-        sys.argv[1:] = [_quoted(word) for word in seeds.rewrite(sys.argv[1:])]
-        hydra.main(config_path=str(home() / "conf"), config_name="label", version_base="1.3")(run)()
+        words = [_quoted(word) for word in seeds.rewrite(sys.argv[1:])]
+        sys.argv[1:] = ["+command=label", *words]
+        hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")(task)()
     except refusals.REFUSED as error:
         print(refusals.message(error), file=sys.stderr)
         sys.exit(2)
@@ -31,11 +31,19 @@ def main() -> None:
         interrupt.leave(stop)
 
 
+def task(config: DictConfig) -> None:
+    """`run`, its refusals as one sentence: Hydra would print the command line, too."""
+    try:
+        run(config)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
 def run(config: DictConfig) -> None:
     """Label all that is new; with watch=true, all that comes, until stopped."""
     from sdsl.use.deployment import opened  # torch and pandas take seconds
     from sdsl.use.screen import Screen
-    from sdsl.use.settings import checked
 
     plain = OmegaConf.to_container(config, resolve=True)
     given, seed = checked(plain)

@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items) -> None:
 def empty_store(tmp_path_factory) -> Path:
     """A new mlflow.db, made once: MLflow takes seconds to make one."""
     from sdsl.tracking.address import store_uri
-    from sdsl.tracking.client import PatientClient
+    from sdsl.tracking.store import PatientClient
 
     file = tmp_path_factory.mktemp("store") / "mlflow.db"
     PatientClient(store_uri(f"sqlite:///{file}"))

@@ -1,4 +1,4 @@
-"""The settings of `python -m sdsl.label`, explained in conf/label.yaml."""
+"""The settings of `python -m sdsl.label`, explained in conf/command/label.yaml."""
 
 from collections.abc import Mapping
 from dataclasses import fields, make_dataclass

@@ -2,44 +2,43 @@
 
 import os
 import signal
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import support
+from label_command import call
 
 from sdsl.estimator import StreamClassifier
-from sdsl.label import main
-from sdsl.use import curves
+from sdsl.use.screen import Screen
 
-WORDS = ("gold=gold.csv", "files=in", "label=y", "method=pl_conf", "segment_size=50")
-SHORT = ("learner.pretrain.steps=40", "replay.fit.steps=20")
+pytestmark = pytest.mark.slow
+WORDS = ("label=y", "segment_size=50", "learner.pretrain.steps=40", "replay.fit.steps=20")
 
 
 @pytest.fixture
-def folder(empty_folder, monkeypatch):
-    """Five files of 30 rows, segments of 50: a segment may end within a file."""
-    monkeypatch.setattr(curves.Curves, "log", lambda self: None)  # MLflow has tests of its own
-    data = support.blobs(rows=210, classes=3, d=3, drift=0.5)
+def folder(empty_folder, monkeypatch) -> Path:
+    """Seven files, joined and cut into segments of about 50 rows; `whole` is labelled at once."""
+    monkeypatch.setattr(Screen, "log", lambda *_: None)  # MLflow has tests of its own
+    data = support.blobs(rows=360, classes=3, d=3, drift=0.5)
     table = pd.DataFrame(data.X, columns=list("abc")).assign(y=data.y)
     table[:60].to_csv("gold.csv", index=False)
     (empty_folder / "in").mkdir()
-    for i in range(5):
-        table[60 + 30 * i : 90 + 30 * i].drop(columns="y").to_csv(f"in/{i}.csv", index=False)
-    main([*WORDS, *SHORT, "out=whole"])
+    for i, rows in enumerate(np.split(table[60:].drop(columns="y"), [20, 40, 60, 180, 210, 250])):
+        rows.to_csv(f"in/{i}.csv", index=False)
+    assert call(*WORDS, "out=whole") == 0
     return empty_folder
 
 
-def in_a_child(out: str, die) -> bool:
+def in_a_child(out: str, die: Callable[[], None] = lambda: None) -> bool:
     """Run the command in a process of its own, which `die` may kill; whether it got to the end."""
     child = os.fork()
     if not child:
         try:
             die()
-            main([*WORDS, *SHORT, f"out={out}"])
-            os._exit(0)
+            os._exit(call(*WORDS, f"out={out}"))
         except BaseException:
             os._exit(1)
     _, status = os.waitpid(child, 0)
@@ -48,10 +47,10 @@ def in_a_child(out: str, die) -> bool:
     return not killed
 
 
-def at_write(number: int):
+def at_write(number: int) -> Callable[[], None]:
     """Dies at the n-th call that makes something last: of fsync and of replace."""
 
-    def die():
+    def die() -> None:
         left = [number]
 
         def counted(real):
@@ -68,14 +67,21 @@ def at_write(number: int):
     return die
 
 
-def after(seconds: float):
-    """Dies when the time is up."""
+def at_step(number: int) -> Callable[[], None]:
+    """Dies while the model learns from the n-th segment of this process."""
 
-    def die():
-        if not os.fork():
-            time.sleep(seconds)
-            os.kill(os.getppid(), signal.SIGKILL)
-            os._exit(0)
+    def die() -> None:
+        from sdsl.core.lookback import Lookback
+
+        left, real = [number], Lookback.keep
+
+        def keep(self, *args):
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(self, *args)
+
+        Lookback.keep = keep
 
     return die
 
@@ -83,43 +89,36 @@ def after(seconds: float):
 def check(out: str) -> None:
     """Everything is as the run left it that was never killed."""
     whole = {p.name: p.read_bytes() for p in Path("whole").glob("*.csv")}
-    mine = {p.name: p.read_bytes() for p in Path(out).glob("*.csv")}
-    assert len(whole) == 5 and mine == whole
-    a, b = (StreamClassifier.load(f"{f}/.sdsl/state.sdsl") for f in ("whole", out))
-    drop = ["seconds"]
-    assert a.history_.drop(columns=drop).equals(b.history_.drop(columns=drop))
-    assert not list(Path(out).rglob("*.part"))
+    assert len(whole) == 7 and {p.name: p.read_bytes() for p in Path(out).glob("*.csv")} == whole
+    a, b = (StreamClassifier.load(f"{f}/.sdsl/state.sdsl").history_ for f in ("whole", out))
+    assert a.drop(columns="seconds").equals(b.drop(columns="seconds"))
+    assert not [p for p in Path(out, ".sdsl").rglob("*") if p.name not in ("state.sdsl", "ready", "lock")]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_killed_while_writing(folder, seed):
+def test_killed_again_and_again(folder, seed):
     rng, runs = np.random.default_rng(seed), 0
-    while not in_a_child("out", at_write(int(rng.integers(1, 25)))):
+    while not in_a_child("out", (at_write, at_step)[runs % 2](int(rng.integers(1, 15)))):
         runs += 1
         assert runs < 60
     check("out")
 
 
-def test_killed_at_every_write_of_the_first_segment(folder):
-    for number in range(1, 19):
+def test_killed_at_every_write_of_the_first_files(folder):
+    for number in range(1, 25):
+        assert not in_a_child(f"out{number}", at_write(number))
+        assert in_a_child(f"out{number}")
+        check(f"out{number}")
+
+
+def test_no_label_is_published_before_the_state_counts_it(folder):
+    """Killed between a copy that is ready and the state; then an earlier name arrives."""
+    for number in range(1, 25):
         out = f"out{number}"
-        assert not in_a_child(out, at_write(number))
-        assert in_a_child(out, lambda: None)
-        check(out)
-
-
-def test_killed_at_any_time(folder):
-    rng, killed = np.random.default_rng(0), 0
-    for _ in range(8):
-        killed += not in_a_child("out", after(rng.uniform(0.02, 0.6)))
-    assert in_a_child("out", lambda: None)
-    check("out")
-
-
-def test_files_that_come_between_do_not_change_a_segment_that_was_begun(folder):
-    """Killed after the outputs are written and before the state; then an earlier name arrives."""
-    assert not in_a_child("out", at_write(12))  # state 3, plan 3, first output 3, second output...
-    pd.read_csv("in/4.csv").to_csv("in/00.csv", index=False)
-    assert in_a_child("out", lambda: None)
-    whole, mine = Path("whole/0.csv").read_bytes(), Path("out/0.csv").read_bytes()
-    assert mine == whole
+        in_a_child(out, at_write(number))
+        seen = {p.name: p.read_bytes() for p in Path(out).glob("*.csv")}
+        pd.read_csv("in/4.csv").to_csv("in/00.csv", index=False)
+        assert in_a_child(out)
+        os.remove("in/00.csv")
+        assert all(Path(out, name).read_bytes() == data for name, data in seen.items())
+        assert len(list(Path(out).glob("*.csv"))) == 8

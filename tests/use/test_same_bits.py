@@ -1,4 +1,4 @@
-"""What runs in an evaluation is what runs in use: the same labels and parameters, bit for bit."""
+"""An evaluation and use drive the same step: the same labels and parameters, bit for bit."""
 
 import os
 import subprocess
@@ -8,69 +8,58 @@ import numpy as np
 import pytest
 import support
 import torch
+from label_command import BLIND
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from sdsl import experiment
 from sdsl.core.adaptation import Adaptation
+from sdsl.core.state import load_state, save_state
 from sdsl.errors import UserError
 from sdsl.estimator import StreamClassifier
 
 DATA = support.blobs(rows=360, classes=3, d=4, drift=1.0, spread=1.0)
-SIZES = {"segment_size": 60, "test_size": 20}
 SEED = 3
+MORE = [("pl_conf", f"stream.scaler={scaler}") for scaler in ("running", "per_step", "none")]
 
 
-def evaluated(method, monkeypatch):
-    """(stream, outcome, pseudo-labels of each step) of the experiment that sdsl.run runs."""
-    cfg = support.brief(support.config(f"method={method}")) | {"dataset": support.small(**SIZES)}
+def evaluated(monkeypatch, *overrides):
+    """(the trial of an experiment, the pseudo-labels of each step)"""
     labels, step = [], Adaptation.step
 
     def noted(self, X, truth=None):
-        pseudo, logged = step(self, X, truth)
+        pseudo, log = step(self, X, truth)
         labels.append(pseudo.y)
-        return pseudo, logged
+        return pseudo, log
 
-    monkeypatch.setattr(Adaptation, "step", noted)
-    trial = experiment.run(experiment.setup(cfg), [1, SEED], DATA)  # beside another seed
-    monkeypatch.setattr(Adaptation, "step", step)
-    return trial.stream, trial.outcome, labels
+    config = support.brief(support.composed(*overrides, segment_size=60, test_size=20))
+    with monkeypatch.context() as patch:
+        patch.setattr(Adaptation, "step", noted)
+        return support.run_config(config, DATA, SEED), labels
 
 
-def test_fed_the_same_segments_it_leaves_the_same_bits(blind_method, quick, monkeypatch):
-    stream, outcome, labels = evaluated(blind_method, monkeypatch)
+@pytest.mark.parametrize("method", [*((name,) for name in BLIND), *MORE], ids="-".join)
+def test_fed_the_same_segments_it_leaves_the_same_bits(method, quick, monkeypatch):
+    name, *overrides = method
+    trial, labels = evaluated(monkeypatch, f"method={name}", *overrides)
+    stream, outcome = trial.stream, trial.outcome
     gold = stream.gold()
-    model = quick(blind_method, seed=SEED).fit(gold.X[1].numpy(), gold.y[1].numpy())
+    model = quick(name, gold.X.numpy(), gold.y.numpy(), SEED, *overrides)
     for t in range(1, stream.T + 1):
-        given = model.adapt(stream.segment(t)[1].numpy())
+        given = model.adapt(stream.segment(t).numpy())
         if labels[t - 1] is not None:
-            assert (given == labels[t - 1][1].numpy()).all()
-    mine = model.following_.adapting
+            assert (given == labels[t - 1].numpy()).all()
+    mine = model.follower_.adaptation
     for a, b in zip(mine.learner.theta, outcome.learner.theta, strict=True):
-        assert torch.equal(a[0], b[1])
-    assert torch.equal(mine.scaler.mean[0], outcome.scaler.mean[1])
-    X, y = (part[1].flatten(0, 1).numpy() for part in stream.tests())
-    right = (model.predict(X) == y).reshape(stream.T, -1).mean(1)
-    assert (right == outcome.R[1, -1]).all()
-
-
-@pytest.mark.parametrize("scaler", ["running", "per_step", "none"])
-def test_also_under_another_scale(scaler, monkeypatch):
-    cfg = support.brief(support.config("method=pl_conf", f"stream.scaler={scaler}"))
-    trial = experiment.run(experiment.setup(cfg | {"dataset": support.small(**SIZES)}), [0], DATA)
-    short = {"replay.fit.steps": 4, "learner.pretrain.steps": 4, "stream.scaler": scaler}
-    stream = trial.stream
-    model = StreamClassifier("pl_conf", overrides=short)
-    model.fit(stream.gold().X[0].numpy(), stream.gold().y[0].numpy())
-    for t in range(1, stream.T + 1):
-        model.adapt(stream.segment(t)[0].numpy())
-    for a, b in zip(
-        model.following_.adapting.learner.theta, trial.outcome.learner.theta, strict=True
-    ):
         assert torch.equal(a, b)
+    assert torch.equal(mine.scaler.mean, outcome.scaler.mean)
+    X, y = (part.flatten(0, 1).numpy() for part in stream.tests())
+    right = (model.predict(X) == y).reshape(stream.T, -1).mean(1)
+    assert (right == outcome.R[-1]).all()
 
 
-def test_saved_and_loaded_it_goes_on_bit_for_bit(blind_method, quick, turning, tmp_path):
-    model = quick(blind_method).fit(*turning[0])
+@pytest.mark.parametrize("method", BLIND)
+def test_saved_and_loaded_it_goes_on_bit_for_bit(method, quick, turning, tmp_path):
+    model = quick(method, *turning[0])
     for X, _ in turning[1:3]:
         model.adapt(X)
     model.save(tmp_path / "m.sdsl")
@@ -85,10 +74,10 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(blind_method, quick, turning, t
 
 
 def test_also_before_the_first_segment_and_in_another_process(quick, turning, tmp_path):
-    model = quick().fit(*turning[0])
+    model = quick("ours", *turning[0])
     model.save(tmp_path / "m.sdsl")
     save_file({str(i): X for i, (X, _) in enumerate(turning)}, tmp_path / "X.safetensors")
-    path = os.pathsep.join([str(support.ROOT), str(support.ROOT / "tests")])
+    path = os.pathsep.join([str(support.ROOT), str(support.ROOT / "tests"), str(tmp_path)])
     env = os.environ | {"PYTHONPATH": path}
     line = [sys.executable, __file__, str(tmp_path)]
     done = subprocess.run(line, env=env, capture_output=True, text=True)
@@ -99,46 +88,43 @@ def test_also_before_the_first_segment_and_in_another_process(quick, turning, tm
     assert (there == model.predict_proba(turning[4][0])).all()
 
 
-def test_files_that_are_no_model_are_refused(quick, turning, tmp_path):
-    file, other = tmp_path / "m.sdsl", tmp_path / "n.sdsl"
-    quick("st").fit(*turning[0]).save(file)
-    other.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(UserError, match="not a whole state file"):
-        StreamClassifier.load(other)
-    from sdsl.core.state import save_state
-
-    save_state(other, {"kind": "Something"})
-    with pytest.raises(UserError, match="not of a StreamClassifier"):
-        StreamClassifier.load(other)
-    save_state(other, {"kind": "StreamClassifier", "params": {}})
-    with pytest.raises(UserError, match="damaged"):
-        StreamClassifier.load(other)
-
-
-def test_the_file_holds_gold_and_the_lookback_and_no_other_row(quick, turning, tmp_path):
-    from safetensors import safe_open
-
-    model = StreamClassifier("ours", overrides={"lookback.size": 10}).fit(*turning[0])
-    model.adapt(turning[1][0])
-    model.save(tmp_path / "m.sdsl")
-    with safe_open(tmp_path / "m.sdsl", "np") as file:
-        numbers = np.concatenate([file.get_tensor(k).ravel() for k in file.keys()])  # noqa: SIM118
-    scaled = model.following_.adapting.scaler(torch.from_numpy(turning[1][0])[None])[0].numpy()
-    held = [np.isin(rows, numbers).all(1).sum() for rows in (turning[1][0], scaled)]
-    assert held == [0, 10]
-    assert np.isin(turning[0][0], numbers).all()
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda s: {"kind": "Something"}, "not the file of a StreamClassifier"),
+        (lambda s: s | {"version": 0}, "another version"),
+        (lambda s: s | {"params": {"metod": "st"}}, "damaged"),
+        (lambda s: {k: v for k, v in s.items() if k != "follower"}, "damaged"),
+        (lambda s: aimed(s, "os.system"), "module os, which is not one of sdsl's"),
+        (lambda s: aimed(s, "sdsl.core.state.os.system"), "which is not"),
+        (lambda s: aimed(s, "sdsl.core.engine.Path"), "is not"),
+    ],
+)
+def test_files_that_are_no_model_are_refused(quick, turning, tmp_path, change, sentence):
+    file = tmp_path / "m.sdsl"
+    quick("st", *turning[0]).save(file)
+    save_state(file, change(load_state(file)))
+    with pytest.raises(UserError, match=sentence):
+        StreamClassifier.load(file)
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(UserError, match=r"m\.sdsl"):
+        StreamClassifier.load(file)
 
 
-# Rows of the last segment and of all earlier ones that may be in the file beside the lookback.
+def aimed(state: dict, target: str) -> dict:
+    """The state with another class for the labeler."""
+    state["follower"]["config"]["labeler"] = {"_target_": target}
+    return state
+
+
+# Rows of the last segment and of all earlier ones that may be in a file beside the lookback.
 REMEMBERED = {"scargc": (60, 0), "record": (100, 100), "ours_record": (100, 100)}
 
 
-def test_no_method_keeps_more_rows_than_the_readme_says(blind_method, quick, turning, tmp_path):
-    from safetensors import safe_open
-
+@pytest.mark.parametrize("method", BLIND)
+def test_a_file_holds_no_more_rows_than_the_readme_says(method, quick, turning, tmp_path):
     size = 10
-    model = quick(blind_method)
-    model.set_params(overrides=model.overrides | {"lookback.size": size}).fit(*turning[0])
+    model = quick(method, *turning[0], 0, f"lookback.size={size}")
     for X, _ in turning[1:4]:
         model.adapt(X)
     model.save(tmp_path / "m.sdsl")
@@ -146,14 +132,16 @@ def test_no_method_keeps_more_rows_than_the_readme_says(blind_method, quick, tur
         numbers = np.concatenate([file.get_tensor(k).ravel() for k in file.keys()])  # noqa: SIM118
 
     def held(X: np.ndarray) -> int:
-        scaled = model.following_.adapting.scaler(torch.from_numpy(X)[None])[0].numpy()
+        scaled = model.follower_.adaptation.scaler(torch.from_numpy(X)).numpy()
         rows = np.isin(X, numbers).all(1) | np.isin(scaled, numbers).all(1)
         # The mean of a class that had one row is that row.
-        return int((rows & ~np.isin(X, model.following_.last.mean.astype(np.float32)).all(1)).sum())
+        mean = model.follower_.monitor.last.mean.astype(np.float32)
+        return int((rows & ~np.isin(X, mean).all(1)).sum())
 
-    last, earlier = REMEMBERED.get(blind_method, (0, 0))
+    last, earlier = REMEMBERED.get(method, (0, 0))
     assert held(turning[3][0]) <= size + last
     assert sum(held(X) for X, _ in turning[1:3]) <= earlier
+    assert held(turning[0][0]) == 60  # gold
 
 
 if __name__ == "__main__":

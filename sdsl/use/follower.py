@@ -1,0 +1,184 @@
+"""One model on its way along a stream without labels: the engine's step, and a record of each.
+
+The first fit takes its scale from gold and the first segment, as in an evaluation, so it waits for
+that segment. Predictions asked for before come from a second model, fitted to gold alone and then
+forgotten: asking never changes later labels.
+"""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sdsl.core.adaptation import Adaptation
+from sdsl.core.draws import Draws
+from sdsl.core.finite import NotFinite
+from sdsl.core.learner import Learner
+from sdsl.core.network import layer_sizes
+from sdsl.core.rows import Rows
+from sdsl.experiment import one_thread
+from sdsl.use.method import SECTIONS, blind_parts
+from sdsl.use.monitor import FAR, Monitor
+
+# The columns of the history; after them the shares of the classes and the log of the method.
+RECORD = ("step", "rows", "seconds", "warnings", "confidence", "drift", "far", "valley")
+CHUNK = 10_000  # rows asked for at a time
+log = logging.getLogger(__name__)
+
+
+class Follower:
+    """Labels are numbers 0..C-1 here; `classes` are their names, for messages."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        X: np.ndarray,  # gold [g, d] float32
+        y: np.ndarray,  # [g]
+        classes: Sequence[str],
+        seed: int,
+    ):
+        self.config = {name: config[name] for name in SECTIONS}
+        self.gold = Rows(tensor(X), torch.from_numpy(y.astype(np.int64)))
+        self.classes, self.seed = list(classes), seed
+        self.share_names = [f"share_{name}" for name in self.classes]
+        self.adaptation = self._new()
+        self.preview: Adaptation | None = None  # answers before the first step
+        self.monitor = Monitor(X, y, self.classes)
+        self.records: list[dict[str, Any]] = []
+
+    def _new(self) -> Adaptation:
+        made = blind_parts(self.config)
+        sizes = layer_sizes(self.gold.X.shape[1], made.hidden, len(self.classes))
+        learner = Learner(sizes, Draws(self.seed, "init"))
+        return Adaptation(made.method, learner, self.gold, made.scaler, self.seed)
+
+    def step(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(labels [n], confidence [n]) of a new segment [n, d] float32; the model is updated.
+
+        A segment that would leave NaN in the model is refused, and the model stays as it was.
+        """
+        if not len(X):
+            self._record({"step": self.adaptation.t, "rows": 0, "warnings": "empty segment"})
+            return np.zeros(0, np.int64), np.zeros(0)
+        before = self.adaptation.state() if self.adaptation.t else None
+        try:
+            return self._step(X)
+        except NotFinite as error:
+            self.adaptation = self._new()
+            if before is not None:
+                self.adaptation.restore(before)
+            raise NotFinite(
+                f"The model cannot follow this segment of {len(X)} rows and stays as it was. "
+                f"{error}"
+            ) from None
+
+    def _step(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        start = time.perf_counter()
+        with one_thread():
+            if not self.adaptation.t:
+                self.adaptation.begin(tensor(X))
+                self.preview = None
+            pseudo, logged = self.adaptation.step(tensor(X))
+            with self.adaptation.watched("prediction"):
+                y = self.predict(X) if pseudo.y is None else pseudo.y.numpy()
+                p = self.probabilities(X)
+                if not np.isfinite(p).all():
+                    raise NotFinite("the model's probabilities are no numbers (NaN)")
+        confidence = p[np.arange(len(y)), y]
+        signs, alarms = self.monitor.judge(X, y)
+        shares = np.bincount(y, minlength=len(self.classes)) / len(y)
+        self._record(
+            {
+                "step": self.adaptation.t,
+                "rows": len(X),
+                "seconds": time.perf_counter() - start,
+                "warnings": "; ".join(alarms),
+                "confidence": float(confidence.mean()),
+                **signs,
+                **dict(zip(self.share_names, shares.tolist(), strict=True)),
+            },
+            logged,
+        )
+        return y, confidence
+
+    def _record(self, values: Mapping[str, Any], logged: Mapping[str, float] | None = None) -> None:
+        """Append a row of the history; a log cannot replace a column of our own."""
+        empty = dict.fromkeys([*RECORD, *self.share_names], float("nan")) | {"seconds": 0.0}
+        own = empty | dict(values)
+        self.records.append({k: float(v) for k, v in (logged or {}).items()} | own)
+        if own["warnings"]:
+            log.warning("step %d: %s", own["step"], own["warnings"])
+
+    def _current(self) -> Adaptation:
+        """The model to ask: before the first step, one fitted to gold alone."""
+        if self.adaptation.t:
+            return self.adaptation
+        if self.preview is None:
+            self.preview = self._new()
+            self.preview.begin(self.gold.X)
+        return self.preview
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Labels [n] by the model as it is now."""
+        with one_thread():
+            model = self._current()
+            labels = [model.learner.predict(model.scaler(x)) for x in tensor(X).split(CHUNK)]
+        return torch.cat(labels).numpy()
+
+    def probabilities(self, X: np.ndarray) -> np.ndarray:
+        """[n, C]: w p + (1 - w) / C with w = min(1, (2 / farness)^2), p those of the model.
+
+        A classifier that gives labels only (1-NN) is certain of them.
+        """
+        with one_thread():
+            model = self._current()
+            ask = model.learner.probabilities
+            if model.learner.classifier is not None:
+                ask = getattr(model.learner.classifier, "probabilities", None)
+            if ask is None:
+                p = np.eye(len(self.classes))[self.predict(X)]
+            else:
+                p = torch.cat([ask(model.scaler(x)) for x in tensor(X).split(CHUNK)]).double()
+                p = (p / p.sum(1, keepdim=True)).numpy()
+        w = np.minimum(1.0, (FAR / np.maximum(self.monitor.farness(X), FAR)) ** 2)[:, None]
+        return (w * p + (1 - w) / p.shape[1]).astype(np.float32)  # no more digits mean anything
+
+    def state(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "config": self.config,
+            "classes": self.classes,
+            "seed": self.seed,
+            "gold": vars(self.gold).copy(),
+            "adaptation": self.adaptation.state() if self.adaptation.t else None,
+            "monitor": self.monitor.state(),
+            "records": self.records,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Follower":
+        """The follower that `state` was taken from; it goes on bit for bit."""
+        X, y = (state["gold"][name].numpy() for name in ("X", "y"))
+        made = cls(state["config"], X, y, state["classes"], state["seed"])
+        if state["adaptation"] is not None:
+            made.adaptation.restore(state["adaptation"])
+        made.monitor.restore(state["monitor"])
+        made.records = state["records"]
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and process pools."""
+        return deepcopy(self.state())
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(vars(type(self).from_state(state)))
+
+
+def tensor(X: np.ndarray) -> Tensor:
+    """[n, d] float32, contiguous: last bits may hang on the layout."""
+    return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32))

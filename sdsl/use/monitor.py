@@ -1,0 +1,124 @@
+"""Signs and alarms that need no labels: drift, far rows, classes on top of each other, shares.
+
+Distances are in spreads of a class, z(x) = min_c sqrt(mean_j ((x_j - m_cj) / s_cj)^2): about 1 for
+a row like the others, whatever the units. Farness is z over `reach`, the z of 99 % of known rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+SHRINK = 10  # rows that the spread of all classes together counts for in that of one class
+FLOOR = 0.1  # a class's spread is at least this share of the spread of all rows
+PAIR_ROWS = 15  # members of a class from which its valley to another can be judged
+FEW = 20  # rows from which shares can be judged
+SHARE_CHANGE = 0.15  # a class's share has to change by this much, and
+SHARE_NOISE = 5.0  # by this many standard errors
+FAR = 2.0  # farness of a row that is far from all rows seen
+FAR_SHARE = 0.1  # share of far rows in a segment unlike any seen
+UNLIKE = 1.15  # or its median farness: half of the rows lie beyond nearly all rows seen
+CLEAR, HEAP = 0.5, 1.0  # valley between two classes: clear in gold, none left now
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and spread of each class in a set of rows: 2 C d + C + 1 numbers, raw units, no row."""
+
+    mean: np.ndarray  # [C, d]
+    spread: np.ndarray  # [C, d]
+    count: np.ndarray  # [C] rows in this set; 0: moments from an earlier one
+    reach: float
+
+    @classmethod
+    def of(cls, X: np.ndarray, y: np.ndarray, classes: int, before: "Moments | None") -> "Moments":
+        """A class without rows keeps its earlier moments."""
+        X, count = X.astype(np.float64), np.bincount(y, minlength=classes)
+        mean = np.zeros((classes, X.shape[1])) if before is None else before.mean.copy()
+        square = np.zeros_like(mean)
+        for c in np.flatnonzero(count):
+            mean[c] = X[y == c].mean(0)
+            square[c] = ((X[y == c] - mean[c]) ** 2).sum(0)
+        pooled = square.sum(0) / len(X)
+        if before is not None:  # the spread of a few rows is uncertain
+            known = (before.spread**2).mean(0)
+            pooled = (square.sum(0) + SHRINK * known) / (len(X) + SHRINK)
+        variance = (square + SHRINK * pooled) / (count[:, None] + SHRINK)
+        whole = np.sqrt(X.var(0) if before is None else pooled)
+        # A feature that never changed has no spread of its own; 1, as in core/scaler.py.
+        spread = np.maximum(np.sqrt(variance), FLOOR * np.where(whole > 0, whole, 10.0))
+        if before is not None:
+            spread = np.where(count[:, None] > 0, spread, before.spread)
+        z = np.sqrt((((X - mean[y]) / spread[y]) ** 2).mean(1))
+        reach = max(float(np.quantile(z, 0.99)), before.reach if before else 1.0)
+        return cls(mean, spread, count, reach)
+
+    def farness(self, X: np.ndarray) -> np.ndarray:
+        """z over reach [n]; above FAR a row is unlike all rows of this set."""
+        X = X.astype(np.float64)
+        z = [(((X - m) / s) ** 2).mean(1) for m, s in zip(self.mean, self.spread, strict=True)]
+        return np.sqrt(np.min(z, axis=0)) / self.reach
+
+    def moved(self, before: "Moments") -> float:
+        """How far class means went, in spreads: root mean square over classes and features."""
+        seen = self.count > 0
+        z = (self.mean[seen] - before.mean[seen]) / before.spread[seen]
+        return float(np.sqrt((z**2).mean()))
+
+    def valley(self, X: np.ndarray, y: np.ndarray, a: int, b: int) -> float:
+        """Rows between two classes: 0 where they stand apart, 1 and more in one heap.
+
+        Along the line that tells a and b apart best, rows midway between the means over rows near
+        the means; each class weighs the same. NaN for classes of a few rows.
+        """
+        if min(self.count[a], self.count[b]) < PAIR_ROWS:
+            return float("nan")
+        both, step = (y == a) | (y == b), self.mean[b] - self.mean[a]
+        line = step / (self.spread[a] ** 2 + self.spread[b] ** 2)
+        at = (X[both] - self.mean[a]) @ line / (step @ line or 1.0)  # 0 at a's mean, 1 at b's
+        weight = np.where(y[both] == a, 1 / self.count[a], 1 / self.count[b])
+        low, middle, high = (weight[np.abs(at - place) < 0.2].sum() for place in (0.0, 0.5, 1.0))
+        return float(2 * middle / max(low + high, 1e-9))
+
+
+class Monitor:
+    """Compares every labelled segment with gold and with the last segment."""
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, classes: Sequence[str]):
+        self.X, self.y, self.classes = X, y, classes  # gold [g, d], [g]
+        self.gold = self.last = Moments.of(X, y, len(classes), None)
+        self.shares, self.rows = self.gold.count / len(y), len(y)  # of the last segment, or gold
+
+    def farness(self, X: np.ndarray) -> np.ndarray:
+        """[n], of the nearer of gold and the last segment."""
+        return np.minimum(self.gold.farness(X), self.last.farness(X))
+
+    def judge(self, X: np.ndarray, y: np.ndarray) -> tuple[dict[str, float], list[str]]:
+        """(numbers, alarms) of a segment with its labels, which then becomes the last one."""
+        now, far, n = Moments.of(X, y, len(self.classes), self.last), self.farness(X), len(y)
+        enough = np.flatnonzero(now.count >= PAIR_ROWS).tolist()
+        valleys = ((now.valley(X, y, a, b), a, b) for a, b in combinations(enough, 2))
+        valley, a, b = max(valleys, default=(float("nan"), 0, 0))
+        numbers = {"drift": now.moved(self.last), "far": float((far > FAR).mean()), "valley": valley}
+        shares, names, alarms = now.count / n, self.classes, []
+        c = int(np.abs(shares - self.shares).argmax())
+        was, is_now = self.shares[c], shares[c]
+        both = (n * is_now + self.rows * was + 1) / (n + self.rows + 2)
+        noise = np.sqrt(both * (1 - both) * (1 / n + 1 / self.rows))
+        large = abs(is_now - was) > max(SHARE_CHANGE, SHARE_NOISE * noise)
+        if large and min(n, self.rows) >= FEW:
+            alarms.append(f"share of {names[c]} went from {was:.2f} to {is_now:.2f}")
+        if valley >= HEAP and self.gold.valley(self.X, self.y, a, b) <= CLEAR:
+            alarms.append(f"{names[a]} and {names[b]} lie on top of each other, a swap may follow")
+        if numbers["far"] > FAR_SHARE or np.median(far) > UNLIKE:
+            alarms.append(f"unlike anything seen ({numbers['far']:.0%} of rows far)")
+        self.last, self.shares, self.rows = now, shares, n
+        return numbers, alarms
+
+    def state(self) -> dict[str, Any]:
+        return {"last": vars(self.last), "shares": self.shares, "rows": self.rows}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.last, self.shares, self.rows = Moments(**state["last"]), state["shares"], state["rows"]

@@ -1,0 +1,53 @@
+"""`python -m sdsl.label` in the test's own process, and what the tests of use share."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import support
+
+from sdsl import interrupt
+
+NAMES = np.array(["ant", "bee", "cow"])
+PRIVILEGED = ("jt", "oracle_labels", "static_bound")
+BLIND = [name for name in support.METHODS if name not in PRIVILEGED]
+# For `sdsl.label` on the files of `days`: short, with labels that are nearly all right.
+WORDS = {"gold": "gold.csv", "files": "in", "label": "kind", "out": "done", "method": "pl_conf"}
+WORDS |= {"learner.pretrain.steps": "60", "replay.fit.steps": "30"}
+
+
+def call(*words: str) -> int:
+    """The exit status of sdsl.label, run in this process; words replace those of WORDS."""
+    from sdsl.label import main
+
+    given = WORDS | dict(word.split("=", 1) for word in words)
+    return command(main, *(f"{key}={value}" for key, value in given.items()))
+
+
+def command(main: Callable[[], None], *words: str) -> int:
+    """The exit status of a command line, run in this process."""
+    before, handlers = sys.argv, {n: signal.getsignal(n) for n in interrupt.SIGNALS}
+    sys.argv = ["sdsl", *words]
+    try:
+        main()
+    except SystemExit as stop:
+        return stop.code or 0
+    finally:
+        sys.argv = before
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return 0
+
+
+def labelled(folder: str = "done", count: int = 5) -> pd.DataFrame:
+    """All labelled files of a folder, in order of name."""
+    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    assert len(names) == count
+    return pd.concat([read(f"{folder}/{name}") for name in names], ignore_index=True)
+
+
+def read(path: str) -> pd.DataFrame:
+    return pd.read_parquet(path) if path.endswith("parquet") else pd.read_csv(path)
