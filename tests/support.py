@@ -98,6 +98,24 @@ def brief(section: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def bits(data: Any) -> Any:
+    """Plain data with bytes in the place of numbers."""
+    if isinstance(data, Mapping):
+        return {key: bits(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [bits(item) for item in data]
+    if isinstance(data, torch.Tensor):
+        data = data.numpy()
+    return data.tobytes() if hasattr(data, "tobytes") else data
+
+
+def left_behind(outcome: Any) -> dict[str, Any]:
+    """The bits of all of an outcome but the clock."""
+    parts = {k: v for k, v in vars(outcome).items() if k not in ("seconds", "learner", "scaler")}
+    curves = {f"curve {name}": curve for name, curve in parts.pop("curves").items()}
+    return bits(parts | curves | outcome.learner.state() | vars(outcome.scaler))
+
+
 # A slow, plain second opinion on the learner, in NumPy and float64.
 
 Arrays = list[np.ndarray]

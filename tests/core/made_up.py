@@ -3,7 +3,6 @@
 from typing import Any
 
 import support
-from torch import Tensor
 
 from sdsl.core import engine
 from sdsl.core.adaptation import Adaptation
@@ -20,25 +19,19 @@ SIZE, TEST, T = 30, 11, 6
 DATA = support.blobs(rows=SIZE * (T + 1), classes=3, d=4, drift=2.0, spread=1.0)
 
 
-@settings
 class Predict(Labeler):
-    """Labels by the network; every row is passed on."""
+    """Labels by the network, or what `act` gives; keeps all that it is shown."""
 
-    def label(self, step, learner):
-        y = learner.predict(step.X)
-        return Pseudo(y, Rows(step.X, y))
-
-
-@settings
-class Spy(Predict):
-    """Keeps all that it is shown."""
-
-    def start(self, gold, learner, draws):
-        self.gold, self.steps = gold, []
+    def __init__(self, act=None):
+        self.act, self.steps = act, []
 
     def label(self, step, learner):
         self.steps.append(step)
-        return super().label(step, learner)
+        y = learner.predict(step.X)
+        return self.act(step, learner) if self.act else Pseudo(y, Rows(step.X, y))
+
+    def state(self):
+        return {}
 
 
 @settings
@@ -59,11 +52,16 @@ class Wander(Replay):
         return {"moves": float(self.moves)}
 
 
-@settings
-class Stay(Replay):
-    """Changes nothing."""
+class Act(Replay):
+    """Calls a function; without one, nothing changes."""
+
+    def __init__(self, act=lambda step, learner: {}):
+        self.act = act
 
     def replay(self, step, pseudo, learner):
+        return self.act(step, learner)
+
+    def state(self):
         return {}
 
 
@@ -93,20 +91,3 @@ def adaptation(of: Stream, **how) -> Adaptation:
     going = Adaptation(method(**how), learner(of), of.gold(), of.config.scaler, of.seed)
     going.begin(of.segment(1))
     return going
-
-
-def bits(data: Any) -> Any:
-    """Plain data with bytes in the place of numbers."""
-    if isinstance(data, dict):
-        return {key: bits(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [bits(item) for item in data]
-    if isinstance(data, Tensor):
-        data = data.numpy()
-    return data.tobytes() if hasattr(data, "tobytes") else data
-
-
-def left_behind(outcome: engine.Outcome) -> Any:
-    """The bits of all of an outcome but the clock."""
-    parts = {k: v for k, v in vars(outcome).items() if k not in ("seconds", "learner", "scaler")}
-    return bits(parts | outcome.learner.state() | vars(outcome.scaler))

@@ -3,11 +3,11 @@
 import made_up
 import numpy as np
 import pytest
-from made_up import Predict, Stay, T, Wander, left_behind
+from made_up import Act, Predict, T, Wander
+from support import left_behind
 
 from sdsl.core import checkpoint
 from sdsl.core.checkpoint import Checkpoint
-from sdsl.core.settings import settings
 from sdsl.core.state import save_state
 
 STOPPED = 4  # the segment after which the run is stopped
@@ -31,7 +31,7 @@ def made(tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("replay", [Wander(1), Stay()], ids=["moving", "standing still"])
+@pytest.mark.parametrize("replay", [Wander(1), Act()], ids=["moving", "standing still"])
 @pytest.mark.parametrize("every", [1, 3])
 def test_a_stopped_run_goes_on_bit_for_bit(replay, every, made):
     for seen in (range(STOPPED, T + 1), []):  # the stop came before segment 4 was kept; at the end
@@ -97,10 +97,9 @@ def test_a_checkpoint_is_written_when_it_is_time(tmp_path, monkeypatch):
 
 
 def test_a_model_that_cannot_be_kept_costs_the_checkpoint_and_not_the_run(made):
-    @settings
     class Odd(Predict):
-        def start(self, gold, learner, draws):
-            self.generator = np.random.default_rng(0)
+        def state(self):
+            return {"generator": np.random.default_rng(0)}
 
     assert left_behind(made_up.run(Odd(), checkpoint=made())) == left_behind(made_up.run())
     assert len(made.said) == 1 and "No checkpoint can be kept" in made.said[0]

@@ -5,28 +5,21 @@ import numpy as np
 import pytest
 import support
 import torch
-from made_up import DATA, Predict, Spy, T, Wander, run
+from made_up import DATA, Act, Predict, T, Wander, run
 
 from sdsl.core import evaluation
-from sdsl.core.contract import Pseudo, Replay
+from sdsl.core.contract import Pseudo
 from sdsl.core.metrics import balanced_accuracy, confusion
 from sdsl.core.rows import Rows
 from sdsl.core.scaler import Scaler
-from sdsl.core.settings import settings
 
 
-@settings
 class Recorded(Wander):
-    """Keeps the parameters after gold and after every step."""
-
-    def start(self, gold, learner, draws):
-        super().start(gold, learner, draws)
-        self.history = [support.plain(learner.theta)]
+    """Keeps the parameters that each step was given."""
 
     def replay(self, step, pseudo, learner):
-        super().replay(step, pseudo, learner)
-        self.history.append(support.plain(learner.theta))
-        return {}
+        self.history = ([] if step.t == 1 else self.history) + [support.plain(step.theta)]
+        return super().replay(step, pseudo, learner)
 
 
 @pytest.mark.parametrize("moves", [1, 2, 99], ids=lambda n: f"moves every {n} steps")
@@ -38,7 +31,7 @@ def test_R_is_the_accuracy_of_model_i_on_segment_j(every, moves, monkeypatch):
     outcome = run(replay=wander, every=every, of=of)
     (X, y), scaler = of.tests(), Scaler.fit(of.gold().X, of.segment(1))
     slow, counts = np.full((T + 1, T), np.nan), np.zeros((T + 1, T, 3, 3), int)
-    for i, theta in enumerate(wander.history):
+    for i, theta in enumerate([*wander.history, support.plain(outcome.learner.theta)]):
         for j in range(T):
             predicted = support.mlp(scaler(X[j]).numpy(), theta)[1].argmax(1)
             np.add.at(counts[i, j], (y[j].numpy(), predicted), 1)
@@ -59,31 +52,29 @@ def test_long_streams_are_thinned_unless_told_otherwise(monkeypatch):
 
 
 def test_a_classifier_of_its_own_is_tested_anew_and_counted():
-    @settings
-    class Constant(Replay):
-        def replay(self, step, pseudo, learner):
-            learner.classifier = lambda x, t=step.t: torch.full((len(x),), t % 3)
-            learner.theta[0][:] = torch.nan  # the network is not used
-            return {"model_numbers": 7.0, "memory_numbers": 2.0}
+    def constant(step, learner):
+        learner.classifier = lambda x, t=step.t: torch.full((len(x),), t % 3)
+        learner.theta[0][:] = torch.nan  # the network is not used
+        return {"model_numbers": 7.0, "memory_numbers": 2.0}
 
     of = made_up.stream()
-    outcome, y = run(replay=Constant(), of=of), of.tests()[1].numpy()
+    outcome, y = run(replay=Act(constant), of=of), of.tests()[1].numpy()
     for t in range(1, T + 1):
         assert np.array_equal(outcome.R[t], (y == t % 3).mean(1))
     assert set(outcome.curves["model_numbers"]) == {7}
     assert set(outcome.curves["memory_numbers"]) == {5 * (4 + 1) + 2}
 
 
-class Privileged(Spy):
+class Privileged(Predict):
     privileged = True
 
     def foresee(self, segments):
         self.told = list(segments)
 
 
-@pytest.mark.parametrize("spy", [Spy(), Privileged()])
-def test_a_step_shows_gold_the_last_rows_and_the_segment(spy):
-    of = made_up.stream()
+@pytest.mark.parametrize("kind", [Predict, Privileged])
+def test_a_step_shows_gold_the_last_rows_and_the_segment(kind):
+    of, spy = made_up.stream(), kind()
     outcome = run(spy, of=of)
     scaler = Scaler.fit(of.gold().X, of.segment(1))
     for t, step in enumerate(spy.steps, 1):
@@ -103,16 +94,13 @@ def test_a_step_shows_gold_the_last_rows_and_the_segment(spy):
 
 
 def test_what_is_logged():
-    @settings
-    class Turns(Predict):
+    def turns(step, learner):
         """Labels all rows of a step alike, and reports a number at odd steps."""
-
-        def label(self, step, learner):
-            y = torch.full((len(step.X),), step.t % 3)
-            return Pseudo(y, Rows(step.X, y), {"mine": 3.0} if step.t % 2 else {})
+        y = torch.full((len(step.X),), step.t % 3)
+        return Pseudo(y, Rows(step.X, y), {"mine": 3.0} if step.t % 2 else {})
 
     of, told = made_up.stream(), []
-    outcome = run(Turns(), of=of, on_step=lambda t, online: told.append((t, online)))
+    outcome = run(Predict(turns), of=of, on_step=lambda t, online: told.append((t, online)))
     curves, online = outcome.curves, outcome.R[range(1, T + 1), range(T)]
     np.testing.assert_equal(curves["mine"], [3.0, np.nan] * (T // 2))
     assert curves["moves"].tolist() == list(range(1, T + 1))
@@ -126,20 +114,13 @@ def test_what_is_logged():
     assert set(curves["model_numbers"]) == {sum(p.numel() for p in outcome.learner.theta)}
     assert set(curves["memory_numbers"]) == {5 * (4 + 1)}
     np.testing.assert_allclose(told, np.c_[1 : T + 1, np.cumsum(online) / range(1, T + 1)])
-
-
-def test_a_labeler_that_does_not_label_is_not_scored():
-    @settings
-    class Silent(Predict):
-        def label(self, step, learner):
-            return Pseudo(None, Rows.empty(step.X.shape[1]))
-
-    assert "pseudo_label_acc" not in run(Silent()).curves
+    silent = run(Predict(lambda step, learner: Pseudo(None, Rows.empty(4))))
+    assert "pseudo_label_acc" not in silent.curves
 
 
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_table_alone():
     X, y = DATA.X.copy(), DATA.y.copy()
     first, again, other = (run(of=made_up.stream(seed=seed)) for seed in (0, 0, 1))
-    assert made_up.left_behind(first) == made_up.left_behind(again)
+    assert support.left_behind(first) == support.left_behind(again)
     assert not np.array_equal(first.R, other.R)
     assert np.array_equal(DATA.X, X) and np.array_equal(DATA.y, y)

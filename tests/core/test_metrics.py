@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, f1_score, recall_score
 
-from sdsl.core.metrics import balanced_accuracy, best_relabelling, confusion, curves, is_lasting
-from sdsl.core.metrics import macro_f1, recall, summarise, summarise_classes, swap_steps
+from sdsl.core import metrics
+from sdsl.core.metrics import balanced_accuracy, confusion, macro_f1, recall, summarise
 
 nan = np.nan
 R = np.array(
@@ -26,10 +26,7 @@ def test_metrics_by_hand():
     assert m.bwt == pytest.approx(-0.3)
     assert m.fwt == pytest.approx(((0.7 - 0.5) + (0.6 - 0.4)) / 2)
     assert m.prequential == pytest.approx((0.6 + 0.7 + 0.6) / 3)
-
-
-def test_forgetting_counts_from_the_peak():
-    later = R.copy()
+    later = R.copy()  # forgetting counts from the peak
     later[2, 0], later[0, 0] = 1.0, 1.0  # what was known before segment 1 is not forgotten
     assert summarise(later).forgetting == pytest.approx((0.5 + 0.2) / 2)
     assert summarise(later).bwt == pytest.approx(-0.3)
@@ -48,7 +45,7 @@ def test_cells_that_were_not_evaluated_are_left_out():
 
 
 def test_curves_by_hand():
-    c = curves(R)
+    c = metrics.curves(R)
     np.testing.assert_allclose(c["online"], [0.9, 0.9, 1.0])
     np.testing.assert_allclose(c["online_mean"], [0.9, 0.9, 2.8 / 3])
     np.testing.assert_allclose(c["past_mean"], [0.9, 0.85, 2.2 / 3])
@@ -91,7 +88,7 @@ def test_accuracy_hides_what_balanced_accuracy_shows():
     """All rows to the large class: 19 of 20 right, and one class of two found."""
     steps = np.array([[[95, 0], [5, 0]]] * 3)
     final = np.array([[[95, 0], [0, 5]]] * 3)
-    m = summarise_classes(steps, final)
+    m = metrics.summarise_classes(steps, final)
     assert (m.balanced_acc_online, m.balanced_acc_final, m.macro_f1_final) == (0.5, 1, 1)
     assert m.macro_f1_online == pytest.approx(2 * 95 / 195 / 2)
     assert m.class_imbalance == 19
@@ -107,13 +104,20 @@ def test_accuracy_hides_what_balanced_accuracy_shows():
     ],
 )
 def test_best_relabelling(y, truth, accuracy):
-    assert best_relabelling(confusion(np.array(y, int), np.array(truth, int), 3)) == accuracy
+    assert (
+        metrics.best_relabelling(confusion(np.array(y, int), np.array(truth, int), 3)) == accuracy
+    )
 
 
 def test_a_lasting_swap_is_a_tenth_of_the_stream():
     relabelled = np.full(8, 0.95)
     accuracy = np.array([0.95, 0.05, 0.05, 0.9, 0.1, 0.1, 0.1, 0.9])
-    assert swap_steps(accuracy, relabelled) == 3  # the longest run
-    assert swap_steps(relabelled, relabelled) == 0
-    assert swap_steps(accuracy, relabelled, gap=0.02) == 7
-    assert [is_lasting(*case) for case in ((2, 8), (3, 8), (3, 40), (4, 40))] == [0, 1, 0, 1]
+    assert metrics.swap_steps(accuracy, relabelled) == 3  # the longest run
+    assert metrics.swap_steps(relabelled, relabelled) == 0
+    assert metrics.swap_steps(accuracy, relabelled, gap=0.02) == 7
+    assert [metrics.is_lasting(*case) for case in ((2, 8), (3, 8), (3, 40), (4, 40))] == [
+        0,
+        1,
+        0,
+        1,
+    ]

@@ -9,25 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made_up import bits
 from safetensors.torch import save_file
+from support import bits
 
 from sdsl.core.state import load_state, save_state
 from sdsl.errors import UserError
 
+TENSORS = torch.arange(24.0).view(2, 3, 4)[:, 1:, ::2], torch.zeros(2, 0, 3), torch.tensor([True])
+TENSORS = (
+    *TENSORS,
+    torch.tensor(5),
+    torch.arange(6.0).view(2, 3).mT,
+    torch.tensor(torch.nan).double(),
+)
 PLAIN = {
     "numbers": [2**70, 0.1, -float("inf"), True, None, "ä"],
     3: (1, (2.5, [])),
     (1, "a"): {},
-    "tensors": [
-        torch.arange(24.0).view(2, 3, 4)[:, 1:, ::2],
-        torch.arange(6.0).view(2, 3).mT,
-        torch.zeros(2, 0, 3),
-        torch.tensor(5),
-        torch.tensor([True, False]),
-        torch.tensor([1.0, torch.nan]).double(),
-        torch.Generator().manual_seed(3).get_state(),
-    ],
+    "tensors": [*TENSORS, torch.Generator().manual_seed(3).get_state()],
     "arrays": [np.arange(6).reshape(2, 3)[:, ::-1], np.float32([[1.5]]), np.array(7), np.zeros(0)],
 }
 
@@ -61,6 +60,16 @@ def test_other_things_are_refused_by_their_place(thing, tmp_path):
 
 
 ABOUT = {"format": "sdsl state", "version": "2"}
+BAD = [
+    "",
+    "{}",
+    "[" * 100_000,
+    '{"tensor": "y"}',
+    '{"tensor": []}',
+    '{"list": 3}',
+    '{"float": "x"}',
+]
+BAD += ['{"dict": [[{"list": []}, 1]]}', '{"object": "os.system"}']
 
 
 @pytest.mark.parametrize(
@@ -69,18 +78,7 @@ ABOUT = {"format": "sdsl state", "version": "2"}
         (None, "not a state that this version of sdsl reads"),
         (ABOUT | {"format": "another"}, "format 'another'"),
         (ABOUT | {"version": "3"}, "version '3'; expected 'sdsl state', 2"),
-        *(
-            (ABOUT | {"tree": tree}, "not a whole state file")
-            for tree in (
-                "",
-                "{}",
-                "[" * 100_000,
-                '{"tensor": "y"}',
-                '{"tensor": []}',
-                '{"list": 3}',
-            )
-            + ('{"dict": [[{"list": []}, 1]]}', '{"float": "x"}', '{"object": "os.system"}')
-        ),
+        *[(ABOUT | {"tree": tree}, "not a whole state file") for tree in BAD],
     ],
 )
 def test_foreign_newer_and_damaged_files_are_refused(about, says, tmp_path):
