@@ -42,6 +42,7 @@ class Row:
         return [metrics[metric] for metrics in self.runs.values() if metric in metrics]
 
     def cells(self) -> dict[str, str]:
+        swapped = sum(self.values("lasting_swap"))
         unequal = max(self.values("class_imbalance"), default=1) > UNEQUAL
         found = {head: spread(self.values(metric)) for head, metric in METRICS.items()}
         return {
@@ -52,7 +53,7 @@ class Row:
             "Acc_t": found["Acc_t"],
             "balanced": found["balanced"] if unequal else "",
             "Acc_T": found["Acc_T"],
-            "swapped": str(int(sum(self.values("lasting_swap")))),
+            "swapped": f"{swapped:.0f}" if swapped else "",
             "data": self.standing,
         }
 
