@@ -31,9 +31,9 @@ def main() -> None:
         sys.argv[1:] = seeds.rewrite(sys.argv[1:])
         start(job.task)()
     except KeyboardInterrupt as stop:
-        interrupt.leave(stop, screen.end(stopped=True))
+        interrupt.leave(stop, screen.end(whole=False))
     except Exception as error:
-        screen.end(stopped=True)
+        screen.end(whole=False)
         refused = isinstance(error, REFUSED) and not whole
         text = message(error) if refused else traceback.format_exc()
         print(masked(text).rstrip(), file=sys.stderr)

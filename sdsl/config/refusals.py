@@ -1,6 +1,7 @@
 """One sentence around the errors of pydantic and Hydra, with the name that may have been meant."""
 
 from dataclasses import fields
+from typing import Any
 
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf import OmegaConf
@@ -15,7 +16,7 @@ REFUSED = (UserError, HydraException, OmegaConfBaseException)  # the user's word
 
 def invalid(error: ValidationError, cls: type, where: str) -> UserError:
     """A sentence for each setting that pydantic refused; `where` is the section's dotted name."""
-    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    known = [field.name for field in fields(cls)]
     sentences: dict[str, str] = {}  # of an int or a choice, pydantic refuses each
     for one in error.errors():
         name = ".".join([where, *map(str, one["loc"][:1])])
@@ -45,10 +46,9 @@ def message(error: BaseException) -> str:
     return "\n".join(filter(None, text))
 
 
-def _hint(error: BaseException, cause: BaseException | None) -> str:
+def _hint(error: BaseException, cause: Any) -> str:
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
-        return meant(error.missing_cfg_file.rpartition("/")[2], error.options).strip()
+        return meant(error.missing_cfg_file.rpartition("/")[2], error.options)
     parent, key = getattr(cause, "parent_node", None), getattr(cause, "key", None)
-    if key is None or not OmegaConf.is_dict(parent) or key in parent:
-        return ""
-    return meant(str(key), list(parent)).strip()
+    known = list(parent) if OmegaConf.is_dict(parent) else []  # type: ignore[arg-type]
+    return "" if key is None or key in known else meant(str(key), known)

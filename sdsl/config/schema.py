@@ -73,7 +73,7 @@ def setup(config: Mapping[str, Any], overrides: Sequence[str] = ()) -> Setup:
         )
     if not isinstance(config["force"], bool):
         raise UserError(f"force={config['force']!r}: expected true or false.")
-    cut = {field.name for field in fields(Cut)}  # type: ignore[arg-type]
+    cut = {field.name for field in fields(Cut)}
     dataset = {key: value for key, value in config["dataset"].items() if key in cut}
     return Setup(
         config=config,

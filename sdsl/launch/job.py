@@ -7,6 +7,7 @@ never raises: a failed run is FAILED in the store, and the job's report names th
 import hashlib
 import logging
 import os
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,13 @@ from omegaconf import DictConfig, OmegaConf
 
 from sdsl import interrupt
 from sdsl.errors import UserError
-from sdsl.launch.report import Report, Reporter
+from sdsl.launch.report import Report, Reporter, sweep_id
 from sdsl.tracking import provenance
 from sdsl.tracking.address import masked
 
 if TYPE_CHECKING:  # torch and MLflow take seconds, and --help should not
     from sdsl.config import Setup
-    from sdsl.core.rows import Table
-    from sdsl.tracking.identity import Group
-    from sdsl.tracking.ledger import Finished, Ledger
+    from sdsl.tracking.ledger import Finished
 
 CHECKPOINTS = Path("outputs", "checkpoints")
 SHOWN = ("acc_online", "acc_final", "balanced_acc_online", "class_imbalance", "lasting_swap")
@@ -38,23 +37,23 @@ def task(config: DictConfig) -> float:
     hydra = HydraConfig.get()
     if os.path.isdir(hydra.runtime.cwd):
         os.chdir(hydra.runtime.cwd)  # a Ray worker may have been started elsewhere
-    alone = hydra.mode == RunMode.RUN
-    folder = Path(hydra.run.dir if alone else hydra.sweep.dir)
-    words = list(hydra.overrides.task)
-    number = 0 if alone else hydra.job.num
-    tell = Reporter(folder, Report(number, masked(" ".join(words))))
+    alone, words = hydra.mode == RunMode.RUN, list(hydra.overrides.task)
+    folder, number = Path(hydra.run.dir), 0
     tags = {"output_dir": hydra.runtime.output_dir}
-    tags |= {} if alone else {"sweep": sweep_id(folder), "job": str(number)}
+    if not alone:
+        folder, number = Path(hydra.sweep.dir), hydra.job.num
+        tags |= {"sweep": sweep_id(folder), "job": str(number)}
+    tell = Reporter(folder, Report(number, masked(" ".join(words))))
     try:
         tell(stage="loading torch and the data")
         from sdsl.config import setup
 
-        accuracy = run(setup(plain(config), words), tell, tags)
+        accuracy = Job(setup(plain(config), words), tell, tags).run()
         tell(ended=True)
         return accuracy
     except Exception as error:
         cause = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        log.exception("The job failed.")
+        log.error(masked(cause), exc_info=not isinstance(error, UserError))
         tell(ended=True, failure=masked(cause))
         if alone:
             raise
@@ -63,134 +62,115 @@ def task(config: DictConfig) -> float:
 
 def plain(config: DictConfig) -> dict[str, Any]:
     """The resolved config as a dict, without Hydra's own section."""
-    own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     return OmegaConf.to_container(own, resolve=True)  # type: ignore[return-value]
 
 
-def sweep_id(folder: Path) -> str:
-    """The tag of a sweep's runs: '2026-11-18/22-30-01-123456'."""
-    return "/".join(folder.parts[-2:])
+class Job:
+    """A setup, its data and its place in the store."""
 
+    def __init__(self, setup: "Setup", tell: Reporter, tags: dict[str, str]):
+        from sdsl import experiment
+        from sdsl.tracking.identity import describe
+        from sdsl.tracking.ledger import Ledger
+        from sdsl.tracking.store import Store
 
-def run(setup: "Setup", tell: Reporter, tags: dict[str, str]) -> float:
-    """Run and log the seeds of a setup that the store lacks; the mean Acc_t of all."""
-    from sdsl import experiment
-    from sdsl.tracking.identity import describe
-    from sdsl.tracking.ledger import Ledger
-    from sdsl.tracking.store import Store
+        self.setup, self.tell, self.tags = setup, tell, tags
+        self.table = table = experiment.load(setup)
+        sha256 = table.sha256[:12]
+        self.say(f"data {table.name}: {table.source}, {table.standing}, SHA-256 {sha256}")
+        for note in table.notes:
+            self.say(note)
+        for seed in setup.seeds:
+            experiment.cut(setup, table, seed)  # refused before anything is recorded
+        tell(stage="opening the MLflow store", seeds=len(setup.seeds))
+        self.group = describe(setup, table)
+        self.store = Store(setup.tracking.uri, setup.tracking.experiment)
+        self.ledger = Ledger(self.store)
+        if "sweep" not in tags:
+            for name in self.ledger.stale():
+                self.say(f"its process was killed earlier, it is made again: {name}")
 
-    def say(text: str) -> None:
+    def say(self, text: str) -> None:
+        """A line for the log and the screen."""
         log.info(text)
-        tell.note(text)
+        self.tell(notes=[*self.tell.report.notes, text])
 
-    table = experiment.load(setup)
-    for line in (origin(table), *table.notes):
-        say(line)
-    group = describe(setup, table)
-    for seed in setup.seeds:
-        experiment.cut(setup, table, seed)  # refused before anything is recorded
-    tell(stage="opening the MLflow store", seeds=len(setup.seeds))
-    store = Store(setup.tracking.uri, setup.tracking.experiment)
-    ledger = Ledger(store)
-    if "sweep" not in tags:
-        for name in ledger.stale():
-            say(f"killed earlier, now marked so: {name}")
-    finished = {} if setup.force else ledger.finished(group)
-    failures: dict[int, Exception] = {}
-    row = {**vars(group.names), "standing": table.standing, "group_key": group.group_key}
-    row |= {"reads_labels": setup.method.labeler.privileged, "experiment": store.experiment_id}
-    tell(row=row)
-    for seed in setup.seeds:
-        if seed not in finished:
-            try:
-                made = record(setup, seed, table, group, ledger, tell, say, tags)
-                finished |= ledger.finished(group) if made is None else {seed: made}
-            except UserError:
-                raise
-            except Exception as error:
-                log.exception("Seed %d failed.", seed)
-                failures[seed] = error
-        if seed in finished:
-            tell(runs=[*tell.report.runs, shown(finished[seed])])
-        tell(done=tell.report.done + 1, t=0)
-    tell(row={**row, "parent": ledger.update_parent(group)})
-    if setup.tracking.model:
-        add_models(setup, table, finished, store.uri, tell, say)
-    for seed, error in failures.items():
-        error.add_note(f"seed {seed}")
-        raise error
-    return fmean(finished[seed].metrics["acc_online"] for seed in setup.seeds)
+    def run(self) -> float:
+        """Run and log the seeds that the store lacks; the mean Acc_t of all."""
+        setup, tell, group = self.setup, self.tell, self.group
+        finished = {} if setup.force else self.ledger.finished(group)
+        row = {**vars(group.names), "standing": self.table.standing, "group_key": group.group_key}
+        row |= {"experiment": self.store.experiment_id}
+        tell(row=row | {"reads_labels": setup.method.labeler.privileged})
+        failures = []
+        for seed in setup.seeds:
+            if seed not in finished:
+                try:
+                    made = self.record(seed)
+                    finished |= self.ledger.finished(group) if made is None else {seed: made}
+                except UserError:
+                    raise
+                except Exception as error:  # of this seed; the others are run all the same
+                    log.exception("seed %d failed", seed)
+                    failures.append(error)
+            if seed in finished:
+                metrics = finished[seed].metrics
+                shown = {name: metrics[name] for name in SHOWN if name in metrics}
+                tell(runs=[*tell.report.runs, {"seed": seed, "metrics": shown}])
+            tell(done=tell.report.done + 1, t=0)
+        tell(row=tell.report.row | {"parent": self.ledger.update_parent(group)})
+        if setup.tracking.model:
+            self.add_models(finished)
+        if failures:
+            raise failures[0]
+        return fmean(finished[seed].metrics["acc_online"] for seed in setup.seeds)
 
+    def record(self, seed: int) -> "Finished | None":
+        """Run a seed and log it; None if another process has finished it meanwhile."""
+        from sdsl import experiment
+        from sdsl.core.checkpoint import Checkpoint
+        from sdsl.tracking.identity import run_key
 
-def record(
-    setup: "Setup",
-    seed: int,
-    table: "Table",
-    group: "Group",
-    ledger: "Ledger",
-    tell: Reporter,
-    say: Any,
-    tags: dict[str, str],
-) -> "Finished | None":
-    """Run a seed and log it; None if another process has finished it meanwhile."""
-    from sdsl import experiment
-    from sdsl.core.checkpoint import Checkpoint
-    from sdsl.tracking.identity import run_key
+        setup, group = self.setup, self.group
 
-    def waiting() -> None:
-        say(f"seed {seed} is being made by another process: waiting for it")
+        def waiting() -> None:
+            self.say(f"seed {seed} is being made by another process: waiting for it")
 
-    with ledger.recording(group, seed, tags, setup.force, waiting) as run_id:
-        if run_id is None:
-            return None
-        T = experiment.cut(setup, table, seed).T
-        tell(stage=f"{group.names} · seed {seed}", t=0, T=T)
-        # Another CPU may round differently: a run that it began is not continued here.
-        words = f"{run_key(group.group_key, seed)} {provenance.tags()['cpu']}"
-        key = hashlib.sha256(words.encode()).hexdigest()[:32]
-        checkpoint = None
-        if setup.checkpoint.seconds is not None:
-            file = CHECKPOINTS / f"{key}.safetensors"
-            checkpoint = Checkpoint(file, key, setup.checkpoint.seconds, say)
-            if setup.force:
+        with self.ledger.recording(group, seed, self.tags, setup.force, waiting) as run_id:
+            if run_id is None:
+                return None
+            T = experiment.cut(setup, self.table, seed).T
+            self.tell(stage=f"{group.names} · seed {seed}", t=0, T=T)
+            # Another CPU may round differently: a run that it began is not continued here.
+            words = f"{run_key(group.group_key, seed)} {provenance.tags()['cpu']}"
+            key = hashlib.sha256(words.encode()).hexdigest()[:32]
+            seconds = setup.checkpoint.seconds
+            checkpoint = Checkpoint(
+                CHECKPOINTS / f"{key}.safetensors",
+                key,
+                float("inf") if seconds is None else seconds,
+                self.say,
+            )
+            if setup.force or seconds is None:
                 checkpoint.remove()
-        trial = experiment.run(setup, seed, table, tell.step, checkpoint)
-        made = ledger.log(run_id, group, seed, trial)
-        if checkpoint:
+            trial = experiment.run(setup, seed, self.table, self.tell.step, checkpoint)
+            made = self.ledger.log(run_id, group, seed, trial)
             checkpoint.remove()
-    tell(computed=tell.report.computed + 1)
-    log.info("%s · seed %d: Acc_t %.4f", group.names, seed, made.metrics["acc_online"])
-    return made
+        self.tell(computed=self.tell.report.computed + 1)
+        log.info("%s · seed %d: %s", group.names, seed, made.metrics)
+        return made
 
+    def add_models(self, finished: "dict[int, Finished]") -> None:
+        """The final classifier of each run that has none yet, also of earlier runs."""
+        from sdsl import experiment
+        from sdsl.use import served
 
-def add_models(
-    setup: "Setup",
-    table: "Table",
-    finished: "dict[int, Finished]",
-    uri: str,
-    tell: Reporter,
-    say: Any,
-) -> None:
-    """The final classifier of each run that has none yet, also of earlier runs."""
-    from sdsl import experiment
-    from sdsl.use import served
-
-    for seed in setup.seeds:
-        run_id = finished[seed].run_id
-        if not served.has_model(run_id, uri):
-            stream = experiment.cut(setup, table, seed)
-            tell(stage=f"model of seed {seed}", t=0, T=stream.T)
-            model = served.final_model(setup, stream, seed, tell.step)
-            served.log_model(model, served.example(stream), run_id, uri)
-        say(f"model of seed {seed}: runs:/{run_id}/model")
-
-
-def shown(one: "Finished") -> dict[str, Any]:
-    """The part of a finished run that the table shows."""
-    metrics = {name: one.metrics[name] for name in SHOWN if name in one.metrics}
-    return {"seed": one.seed, "run_id": one.run_id, "metrics": metrics}
-
-
-def origin(table: "Table") -> str:
-    """Where the rows came from, for a line on the screen."""
-    return f"data {table.name}: {table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"
+        for seed, one in finished.items():
+            if seed in self.setup.seeds and not served.has_model(one.run_id, self.store.uri):
+                stream = experiment.cut(self.setup, self.table, seed)
+                self.tell(stage=f"model of seed {seed}", t=0, T=stream.T)
+                step = partial(self.tell.step, online=one.metrics["acc_online"])
+                model = served.final_model(self.setup, stream, step)
+                served.log_model(model, served.example(stream), one.run_id, self.store.uri)
+                self.say(f"model of seed {seed}: runs:/{one.run_id}/model")

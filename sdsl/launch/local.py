@@ -15,15 +15,9 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
+from hydra.core import utils
 from hydra.core.plugins import Plugins
-from hydra.core.utils import (
-    JobReturn,
-    JobStatus,
-    configure_log,
-    filter_overrides,
-    run_job,
-    setup_globals,
-)
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict
@@ -62,8 +56,8 @@ class LocalLauncher(Launcher):
     def launch(
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
-        setup_globals()
-        configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
+        utils.setup_globals()
+        utils.configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         Path(self.config.hydra.sweep.dir).mkdir(parents=True, exist_ok=True)
         jobs = [self._job(n, words) for n, words in enumerate(job_overrides, initial_job_idx)]
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -84,7 +78,7 @@ class LocalLauncher(Launcher):
         config = self.context.config_loader.load_sweep_config(self.config, list(words))
         with open_dict(config):
             config.hydra.job.id = config.hydra.job.num = index
-        typed = masked(" ".join(filter_overrides(words)))
+        typed = masked(" ".join(utils.filter_overrides(words)))
         try:
             made = setup(plain(config))
             datasets.check(made.config["dataset"])
@@ -142,9 +136,9 @@ def slot() -> ProcessPoolExecutor:
 
 def work(config: DictConfig, task: TaskFunction, context: HydraContext) -> JobReturn:
     """One job, in the process that runs it."""
-    setup_globals()
+    utils.setup_globals()
     interrupt.end_with_command()
-    return run_job(task, config, "hydra.sweep.dir", "hydra.sweep.subdir", context)
+    return utils.run_job(task, config, "hydra.sweep.dir", "hydra.sweep.subdir", context)
 
 
 def register() -> None:

@@ -16,7 +16,7 @@ FOLDER = ".jobs"  # in the folder of a run or a sweep; made and removed by the s
 
 @dataclass
 class Report:
-    """What a job tells the screen."""
+    """The state of one job."""
 
     job: int
     words: str  # its overrides, without passwords
@@ -30,7 +30,7 @@ class Report:
     ended: bool = False
     failure: str = ""  # the cause
     row: dict[str, Any] = field(default_factory=dict)  # of the table: names, standing, ...
-    runs: list[dict[str, Any]] = field(default_factory=list)  # seed, run_id, metrics
+    runs: list[dict[str, Any]] = field(default_factory=list)  # seed and metrics
     computed: int = 0  # runs that were made now; the rest was in the store
 
     def share(self) -> float:
@@ -44,28 +44,30 @@ class Reporter:
     def __init__(self, folder: Path, report: Report):
         self.folder, self.report, self.last = folder / FOLDER, report, 0.0
 
-    def __call__(self, now: bool = True, **changes: Any) -> None:
-        """Change the report, and write it if it is time or must be."""
+    def __call__(self, **changes: Any) -> None:
+        """Change the report and write it."""
         vars(self.report).update(changes)
-        if not (now or time.monotonic() > self.last + PAUSE) or not self.folder.is_dir():
-            return  # nobody reads it: another machine, or no screen
-        self.last = time.monotonic()
-        file = self.folder / f"{self.report.job}.json"
-        new = file.with_suffix(".new")
-        new.write_text(json.dumps(asdict(self.report)), encoding="utf-8")
-        os.replace(new, file)
-
-    def note(self, text: str) -> None:
-        self(notes=[*self.report.notes, text])
+        if self.folder.is_dir():  # not on another machine, or without a screen
+            file = self.folder / f"{self.report.job}.json"
+            new = file.with_suffix(".new")
+            new.write_text(json.dumps(asdict(self.report)), encoding="utf-8")
+            os.replace(new, file)
 
     def step(self, t: int, online: float) -> None:
-        self(now=False, t=t, online=online)
+        """Segment t is done; written a few times per second."""
+        self.report.t, self.report.online = t, online
+        if time.monotonic() > self.last + PAUSE:
+            self.last = time.monotonic()
+            self()
 
 
 def read(folder: Path) -> dict[int, Report]:
     """The reports of all jobs that have begun, by their number."""
-    found = {}
-    for file in (folder / FOLDER).glob("*.json"):
-        report = Report(**json.loads(file.read_text(encoding="utf-8")))
-        found[report.job] = report
-    return dict(sorted(found.items()))
+    files = (folder / FOLDER).glob("*.json")
+    found = [Report(**json.loads(file.read_text(encoding="utf-8"))) for file in files]
+    return {report.job: report for report in sorted(found, key=lambda report: report.job)}
+
+
+def sweep_id(folder: Path) -> str:
+    """The tag of a sweep's runs: '2026-11-18/22-30-01-123456'."""
+    return "/".join(folder.parts[-2:])

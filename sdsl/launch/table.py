@@ -87,7 +87,7 @@ def with_stored(rows: Sequence[Row], tracking: Any, sweep: str) -> list[Row]:
     return list(found.values())
 
 
-def print_tables(rows: Sequence[Row], uri: str | None) -> None:
+def print_table(rows: Sequence[Row], uri: str | None) -> None:
     """On standard output, the same however the results got there but for the last two lines."""
     if not rows:
         return
