@@ -6,8 +6,7 @@ import io
 import json
 import logging
 import zipfile
-from collections.abc import Callable, Collection
-from dataclasses import fields
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from sdsl.datasets.files import Content, one_line
 from sdsl.errors import UserError
 
 VERSION = 4  # raise it when reading changes, so that older entries are not used
+DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
 def folder(setting: str | None, name: str) -> Path:
@@ -40,38 +40,36 @@ def cached(cache: str | None, key: str, make: Callable[[], Table]) -> Table:
 
     The key holds all that the rows depend on: the bytes of the file and how they are read.
     """
-    name = hashlib.sha256(key.encode()).hexdigest()
-    path = folder(cache, "parsed") / f"v{VERSION}-{name}.npz"
-    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        with np.load(path, allow_pickle=False) as stored:
-            texts = json.loads(str(stored["texts"]))
-            texts = {key: tuple(v) if isinstance(v, list) else v for key, v in texts.items()}
-            return Table(X=stored["X"], y=stored["y"], **texts)
+    name = f"v{VERSION}-{hashlib.sha256(key.encode()).hexdigest()}.npz"
+    path = folder(cache, "parsed") / name
+    with contextlib.suppress(*DAMAGED), np.load(path, allow_pickle=False) as stored:
+        texts = json.loads(str(stored["texts"]))
+        texts = {key: tuple(v) if isinstance(v, list) else v for key, v in texts.items()}
+        return Table(X=stored["X"], y=stored["y"], **texts)
     table, buffer = make(), io.BytesIO()
-    texts = {f.name: getattr(table, f.name) for f in fields(Table) if f.name not in ("X", "y")}
+    texts = {key: value for key, value in vars(table).items() if key not in ("X", "y")}
     np.savez(buffer, X=table.X, y=table.y, texts=np.array(json.dumps(texts)))
     with contextlib.suppress(UserError):  # a full disk costs time, not the run
         write_whole(path, buffer.getvalue())
     return table
 
 
-def fetch(url: str, hashes: Collection[str], cache: str | None) -> Path:
+def fetch(url: str, hashes: Iterable[str], cache: str | None) -> Path:
     """The file in the cache; nothing is moved there before its hash has been checked."""
-    place = folder(cache, "downloads")
+    place, expected = folder(cache, "downloads"), list(hashes)
     # The address is part of the name, so that two files of one name do not meet in the cache.
     name = f"{hashlib.sha256(url.encode()).hexdigest()[:8]}-{url.rpartition('/')[2]}"
 
     def fits(path: Path) -> bool:
         content = Content(path, path.read_bytes(), "")
-        return content.sha256 in hashes or content.git_blob in hashes
+        return content.sha256 in expected or content.git_blob in expected
 
     def checked(url: str, output: str, owner: Any) -> None:
         """pooch keeps the temporary file `output` if no error is raised; it knows no git hashes."""
         logging.getLogger(__name__).info("downloading %s", url)
         pooch.HTTPDownloader()(url, output, owner)
         if not fits(Path(output)):
-            expected = " or ".join(hashes)
-            raise UserError(f"{url}: wrong checksum, so it was not kept. Expected {expected}.")
+            raise UserError(f"{url}: wrong checksum, not kept. Expected {' or '.join(expected)}.")
 
     if (place / name).is_file() and not fits(place / name):
         (place / name).unlink()  # damaged since

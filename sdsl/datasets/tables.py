@@ -24,7 +24,6 @@ from sdsl.datasets import files
 from sdsl.datasets.files import Content, one_line
 from sdsl.errors import UserError
 
-LARGEST = float(np.finfo(np.float32).max)
 # How files spell a missing value.
 MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
 
@@ -76,20 +75,15 @@ def read(path: Path, label: str, known: Collection[str] = ()) -> Frame:
 def framed(
     content: Content, label: str | int, header: bool | None = None, known: Collection[str] = ()
 ) -> Frame:
-    """The columns of a file's bytes; header None: decide by `is_header`."""
-    path = content.path
+    """The columns of a file's bytes; header None: decide by `_is_header`."""
+    path, suffix = content.path, content.suffix
+    if suffix not in files.TABLES:
+        kinds = ", ".join(files.TABLES)
+        raise UserError(f"{path}: unknown ending {suffix!r}; expected {kinds}, or packed.")
     try:
-        if content.suffix == ".parquet":
-            frame = _parquet(content)
-        elif content.suffix in files.TABLES:
-            frame = _text(content, label, header, known)
-        else:
-            raise UserError(
-                f"{path}: unknown ending {content.suffix!r}; expected one of "
-                f"{', '.join(files.TABLES)}, plain or with .gz or .zip."
-            )
+        frame = _parquet(content) if suffix == ".parquet" else _text(content, label, header, known)
     except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
-        raise UserError(f"{path}: not a readable {content.suffix} ({one_line(error)}).") from None
+        raise UserError(f"{path}: not a readable {suffix} ({one_line(error)}).") from None
     name, times = Counter(frame.columns.columns).most_common(1)[0]
     if times > 1:
         raise UserError(f"{path}: {times} columns have the name {name!r}. Rename one of them.")
@@ -116,101 +110,87 @@ def _text(content: Content, label: str | int, header: bool | None, known: Collec
     fields = [field.strip() for field in next(csv.reader([first], delimiter=delimiter))]
     names = [str(i) for i in range(len(fields))]
     uneven: list[arrow_csv.InvalidRow] = []
-    read = arrow_csv.ReadOptions(column_names=names, block_size=max(2**23, 4 * len(first)))
-    read.use_threads = False  # so that the number of an uneven row is known
-    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    parse.invalid_row_handler = lambda row: uneven.append(row) or "error"
-    convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    convert.null_values, convert.strings_can_be_null = [], False
+
+    def refuse(row: arrow_csv.InvalidRow) -> str:
+        uneven.append(row)
+        return "error"
+
+    parsing = arrow_csv.ParseOptions(
+        delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+    )
+    block = max(2**23, 4 * len(first))  # bytes; without threads, the number of a row is known
+    reading = arrow_csv.ReadOptions(use_threads=False, column_names=names, block_size=block)
+    as_text = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
     try:
-        table = arrow_csv.read_csv(pa.BufferReader(data), read, parse, convert)
+        table = arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, as_text)
     except pa.ArrowInvalid as error:
-        if uneven:
-            raise UserError(
-                f"{path}, row {uneven[0].number}: expected {len(fields)} columns like the first "
-                f'line, found {uneven[0].actual_columns}. Is a quote (") missing or one too many, '
-                "or was the file cut short?"
-            ) from None
-        if "UTF8" in str(error):
-            raise UserError(f"{path}: not UTF-8 text. Save the table as CSV in UTF-8.") from None
-        raise
+        if not uneven:
+            hint = "Save the table as CSV in UTF-8." if "UTF8" in str(error) else ""
+            raise UserError(f"{path}: not readable ({one_line(error)}). {hint}".strip()) from None
+        raise UserError(
+            f"{path}, row {uneven[0].number}: expected {len(fields)} columns like the first line, "
+            f'found {uneven[0].actual_columns}. Is a quote (") missing or one too many, or was the '
+            "file cut short?"
+        ) from None
     if header is None:
-        header = is_header(path, fields, label, known, table)
-    columns = table.slice(int(header)).rename_columns(fields if header else names)
-    if not len(columns):
+        header = _is_header(path, fields, label, known, table)
+    rows = table.slice(int(header)).rename_columns(fields if header else names)
+    if not len(rows):
         raise UserError(f"{path}: a header and no rows; expected rows with a label.")
-    columns = columns.to_pandas(types_mapper=pd.ArrowDtype)
+    columns = rows.to_pandas(types_mapper=pd.ArrowDtype)
     return Frame(path, columns, content.suffix, delimiter, header)
 
 
-def is_header(
+def _is_header(
     path: Path, fields: list[str], label: str | int, known: Collection[str], table: pa.Table
 ) -> bool:
     """Whether the first line names the columns.
 
     It does if it holds the label's name, or only known names, or no number. Else it is a row if its
-    label stands on another line, too, or is a number. Else it names the columns if all other labels
-    are numbers; if they are names, it could be either, and the user is asked. So a damaged first
-    row, with a word among its numbers, never passes for names.
+    label stands on another line, too. Else it names the columns if its label is a name and all
+    other labels are numbers; if they are names, or the line counts 0, 1, 2, ..., it could be either
+    and the user is asked. A damaged first row, with a word among its numbers, is no header.
     """
-    if (not _is_integer(label) and label in fields) or (known and set(fields) <= set(known)):
+    if (str(label) in fields and not _is_number(str(label))) or (
+        known and set(fields) <= set(known)
+    ):
         return True
     if not any(field.lower() in MISSING or _float(field) == _float(field) for field in fields):
         return True
-    at = position(label, None, len(fields))
-    if at is None or _is_number(own := spelled(fields[at])):
+    at = _position(label, len(fields))
+    if at is None or len(set(fields)) < len(fields):
         return False
+    own = spelled(fields[at])
     others = {spelled(name) for name in table.column(at)[1:].unique().to_pylist()}
-    if own in others or not others or len(set(fields)) < len(fields):
+    if own in others or not others:
         return False
-    if all(map(_is_number, others)):
+    if not _is_number(own) and all(map(_is_number, others)):
         return True
-    raise UserError(
-        f"{path}, row 1: the label {own!r} occurs on no other line, so this may be a header or a "
-        "row; set dataset.header to true or to false."
-    )
+    if not _is_number(own) or fields == table.column_names:
+        raise UserError(
+            f"{path}, row 1: the label {own!r} occurs in no other row, so this may be a header or "
+            "a row; set dataset.header to true or to false."
+        )
+    return False
 
 
-def position(label: str | int, names: list[str] | None, width: int) -> int | None:
-    """The position of the label's column among `width`."""
-    if names and str(label) in names:
-        return names.index(str(label))
-    inside = _is_integer(label) and -width <= int(label) < width
+def _position(label: str | int, width: int) -> int | None:
+    """The column that is meant by a number, negative ones from the end."""
+    inside = re.fullmatch(r"-?\d{1,9}", str(label)) and -width <= int(label) < width
     return int(label) % width if inside else None
 
 
 def label_of(frame: Frame, label: str | int) -> str:
     """The name of the label's column."""
     names = list(frame.columns)
-    at = position(label, names, len(names))
-    if at is None:
+    if str(label) in names:
+        return str(label)
+    if (at := _position(label, len(names))) is None:
         raise UserError(
             f"{frame.path}: no label column {label!r}. Set dataset.label to a number from 0 to "
             f"{len(names) - 1}, to -1 for the last, or to a name: {', '.join(names[:20])}."
         )
     return names[at]
-
-
-def numeric(frame: Frame, label: str) -> np.ndarray:
-    """X [N, d] float32 of all columns but the label's; refuses what is no finite number."""
-    names = [name for name in frame.columns if name != label]
-    if not names:
-        raise UserError(f"{frame.path}: expected at least one feature beside the label.")
-    if 4 * len(frame) * len(names) > files.LIMIT:
-        raise files.too_large(frame.path)
-    X = np.empty((len(frame), len(names)), np.float32)
-    for i, name in enumerate(names):
-        values = numbers(arrow(frame.columns[name]))
-        bad = ~(np.abs(values) <= LARGEST)
-        if bad.any():
-            row = int(bad.argmax())
-            hint = "" if row or frame.header else " Does it name the columns? dataset.header=true."
-            raise UserError(
-                f"{frame.row(row)}, column {name}: expected a finite number, found "
-                f"{shown(frame.columns[name].iloc[row])}.{hint}"
-            )
-        X[:, i] = values
-    return X
 
 
 def encoded(frames: Sequence[Frame], label: str) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -219,8 +199,8 @@ def encoded(frames: Sequence[Frame], label: str) -> tuple[np.ndarray, tuple[str,
     for frame in frames:
         for i, name in enumerate(frame.labels(label)):
             if name is None or len(name.splitlines()) > 1:
+                hint = ', with a line break: is a quote (") missing?' if name else "."
                 found = shown(frame.columns[label].iloc[i]) if label in frame.columns else "none"
-                hint = ' with a line break in it: is a quote (") missing?' if name else "."
                 raise UserError(f"{frame.row(i)}: expected a class label, found {found}{hint}")
             names.append(name)
     classes = ordered(names)
@@ -244,10 +224,6 @@ def _is_number(label: str | None) -> bool:
     return label is not None and re.fullmatch(r"[-+]?\d+(\.\d+)?", label) is not None
 
 
-def _is_integer(label: str | int) -> bool:
-    return re.fullmatch(r"-?\d{1,9}", str(label)) is not None
-
-
 def shown(value: object) -> str:
     """A cell, for messages: a stray quote may have put half of the file into it."""
     text = str(value)
@@ -264,27 +240,25 @@ def arrow(cells: pd.Series) -> pa.Array:
         values = values.combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
+        return values.cast(pa.string())
     if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
         raise UserError(f"column {cells.name}: expected numbers, text or times, not {values.type}.")
     return values
 
 
-def is_text(values: pa.Array) -> bool:
-    return pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-
-
 def missing(values: pa.Array) -> np.ndarray:
     """[n] of True where a cell is empty or spells a missing value."""
     gone = pc.is_null(values, nan_is_null=True)
-    if is_text(values):
+    if pa.types.is_string(values.type):
         plain = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-        gone = pc.or_(gone, pc.is_in(plain, pa.array(MISSING, values.type)))
+        gone = pc.or_(gone, pc.is_in(plain, pa.array(MISSING)))
     return gone.to_numpy(zero_copy_only=False)
 
 
 def numbers(values: pa.Array) -> np.ndarray:
     """[n] float64, NaN where a cell is no number."""
-    if is_text(values):
+    if pa.types.is_string(values.type):
         values = pc.utf8_trim_whitespace(values)
     try:
         return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
