@@ -3,24 +3,21 @@
 Keep x if max_c p_c(x) - min_c p_c(x) reaches the segment's `drop` quantile.
 """
 
-from dataclasses import dataclass
-
 import torch
 
 from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import number
 from sdsl.core.learner import Learner
-from sdsl.core.replica import Rows
+from sdsl.core.rows import Rows
+from sdsl.core.settings import Share, settings
 
 
-@dataclass
+@settings
 class Gst(Labeler):
-    drop: float = number(low=0, high=1)  # share of the segment, the least confident first
+    drop: Share  # of the segment, the least confident first
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        p = learner.probabilities(step.X)  # [S, n, C]
-        y = p.argmax(2)
-        confidence = p.amax(2) - p.amin(2)
-        # One replica at a time: a saturated softmax ties many rows at 1, and ties must all stay.
-        bar = torch.stack([torch.quantile(c, self.drop) for c in confidence])
-        return Pseudo(y, Rows.full(step.X, y).where(confidence >= bar[:, None]))
+        p = learner.probabilities(step.X)  # [n, C]
+        y, confidence = p.argmax(1), p.amax(1) - p.amin(1)
+        # Ties stay: a saturated softmax gives many rows a confidence of 1.
+        sure = confidence >= torch.quantile(confidence, self.drop)
+        return Pseudo(y, Rows(step.X, y)[sure])

@@ -1,15 +1,14 @@
 """No probe: nothing is measured after the run."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from sdsl.core.contract import Probe
 from sdsl.core.engine import Outcome
-from sdsl.core.probe import Probe
+from sdsl.core.settings import settings
 from sdsl.core.stream import Stream
 
 
-@dataclass
+@settings
 class NoProbe(Probe):
     def measure(self, stream: Stream, outcome: Outcome) -> dict[str, np.ndarray]:
         return {}
