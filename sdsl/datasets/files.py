@@ -15,6 +15,7 @@ from typing import IO
 from sdsl.errors import UserError
 
 LIMIT = 2**30  # bytes of one file once unpacked
+TOO_LARGE = f"more than {LIMIT // 2**20:,} MB once unpacked. Use a shorter file or fewer columns."
 TABLES = (".csv", ".txt", ".dat", ".parquet")  # in order of preference
 LABELLED = (".csv", ".txt", ".parquet")  # what a folder is searched for and can be written back
 
@@ -54,11 +55,10 @@ def read(path: Path) -> Content:
     except UserError:
         raise
     except Exception as error:  # gzip, zlib and zipfile have a dozen ways to say it
-        raise UserError(
-            f"{path}: truncated or damaged ({one_line(error)}). Copy or download it again."
-        ) from None
+        why = f"truncated or damaged ({one_line(error)})"
+        raise UserError(f"{path}: {why}. Copy or download it again.") from None
     if not data or data.isspace():
-        raise UserError(f"{path}: the file is empty; expected rows of numbers with a label.")
+        raise UserError(f"{path}: the file is empty; expected rows with a label.")
     return Content(path, data, PurePosixPath(name.lower()).suffix)
 
 
@@ -77,7 +77,7 @@ def raw(path: Path) -> bytes:
 def limited(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     """Everything up to the end, never more than the limit in memory."""
     if len(data := file.read(LIMIT + 1)) > LIMIT:
-        raise too_large(path)
+        raise UserError(f"{path}: {TOO_LARGE}")
     return data
 
 
@@ -85,18 +85,9 @@ def only_member(archive: zipfile.ZipFile, path: Path, endings: tuple[str, ...]) 
     """The one file in the archive whose name has such an ending."""
     found = [member for member in archive.namelist() if member.lower().endswith(endings)]
     if len(found) != 1:
-        raise UserError(
-            f"{path}: expected one file {', '.join(endings)} in the archive, found {len(found)}. "
-            "Unpack it and keep the one you want."
-        )
+        expected = f"expected one file {', '.join(endings)} in the archive, found {len(found)}"
+        raise UserError(f"{path}: {expected}. Unpack it and keep the one you want.")
     return found[0]
-
-
-def too_large(path: Path) -> UserError:
-    return UserError(
-        f"{path}: more than {LIMIT / 2**20:,.0f} MB once unpacked, the most that is read. Use a "
-        "shorter file or fewer columns."
-    )
 
 
 def one_line(error: Exception) -> str:
@@ -106,10 +97,7 @@ def one_line(error: Exception) -> str:
 
 def user_path(text: str) -> Path:
     """A path as the user wrote it, with ~ for the home folder."""
-    try:
-        return Path(text).expanduser()
-    except RuntimeError as error:  # ~name of nobody
-        raise UserError(f"{text}: {error}") from None
+    return Path(os.path.expanduser(text))
 
 
 def find(root: str | None, stems: Sequence[str], tables: Sequence[str] = TABLES) -> Path | None:
@@ -125,10 +113,8 @@ def find(root: str | None, stems: Sequence[str], tables: Sequence[str] = TABLES)
         try:
             present = {entry.name.lower(): Path(entry.path) for entry in os.scandir(folder)}
         except (OSError, ValueError) as error:
-            raise UserError(
-                f"{folder}: cannot list this folder ({one_line(error)}). Let data.root (or "
-                "SDSL_DATA) be the folder with your data files, or unset."
-            ) from None
+            why = f"cannot list this folder ({one_line(error)})"
+            raise UserError(f"{folder}: {why}. See data.root (or SDSL_DATA).") from None
         names = [(Path(stem).name + ending).lower() for ending in endings]
         if found := [present[name] for name in names if name in present]:
             return found[0]
@@ -157,10 +143,8 @@ def inputs(patterns: Sequence[str], out: Path | None = None) -> list[Input]:
             if out is not None and own.is_relative_to(out.resolve()):
                 continue
             if (other := found.setdefault(name, Input(path, name)).path).resolve() != own:
-                raise UserError(
-                    f"{path} and {other} would both be written to {name}: rename one, or give a "
-                    "folder above both."
-                )
+                both = f"{path} and {other} would both be written to {name}"
+                raise UserError(f"{both}: rename one, or give a folder above both.")
     return [found[name] for name in sorted(found)]
 
 
@@ -171,8 +155,8 @@ def _expand(path: Path) -> list[tuple[Path, Path]]:
     elif path.exists() or not glob.has_magic(str(path)):
         return [(path, path.parent)]
     else:
-        fixed = [part for part in path.parents if not glob.has_magic(str(part))]
-        root, matches = fixed[0], [Path(m) for m in glob.glob(str(path), recursive=True)]
+        root = next(part for part in path.parents if not glob.has_magic(str(part)))
+        matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
     visible = [m for m in matches if not any(p.startswith(".") for p in m.relative_to(root).parts)]
     return [(match, root) for match in visible if is_readable(match) and match.is_file()]
 

@@ -46,15 +46,10 @@ class ShapesConfig:
     segment_size: Annotated[int, Field(ge=2, le=100_000)]
 
     def __post_init__(self) -> None:
-        for name in ("shares", "last_shares", "joined"):
-            given = getattr(self, name)
-            if given is not None and (len(given) != self.classes or not sum(given)):
-                raise UserError(
-                    f"dataset.{name}={given}: expected a number for each of the {self.classes} "
-                    "classes, not only zeros."
-                )
-        if self.joined and set(self.joined) != set(range(max(self.joined) + 1)):
-            raise UserError(f"dataset.joined={self.joined}: expected classes from 0 without a gap.")
+        for name in ("joined", "shares", "last_shares"):
+            if (given := getattr(self, name)) and (len(given) != self.classes or not sum(given)):
+                expected = f"a number for each of the {self.classes} classes, not only zeros"
+                raise UserError(f"dataset.{name}={given}: expected {expected}.")
 
 
 def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
@@ -89,12 +84,12 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
 
 def _noise(rng: Rng, kind: str, shape: tuple[int, int]) -> np.ndarray:
     """Of standard deviation 1 and mean 0."""
+    if kind == "normal":
+        return rng.standard_normal(shape)
     if kind == "heavy":  # Student's t with 3 degrees of freedom
         return rng.standard_t(3, shape) / np.sqrt(3)
-    if kind == "skewed":  # log-normal, as times between keys are
-        s = 0.6
-        return (rng.lognormal(0, s, shape) / np.exp(s * s / 2) - 1) / np.sqrt(np.exp(s * s) - 1)
-    return rng.standard_normal(shape)
+    s = 0.6  # log-normal, as times between keys are
+    return (rng.lognormal(0, s, shape) / np.exp(s * s / 2) - 1) / np.sqrt(np.exp(s * s) - 1)
 
 
 def _classes(rng: Rng, time: np.ndarray, k: ShapesConfig) -> np.ndarray:

@@ -26,6 +26,7 @@ from sdsl.errors import UserError
 
 # How files spell a missing value.
 MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
+NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,7 @@ class Frame:
 def read(path: Path, label: str, known: Collection[str] = ()) -> Frame:
     """The columns of a file that can be written back; `known` names of columns tell a header."""
     if not files.is_readable(path):
-        kinds = ", ".join(files.LABELLED)
-        raise UserError(f"{path}: unknown ending; expected {kinds}, plain or with .gz.")
+        raise UserError(f"{path}: expected {', '.join(files.LABELLED)}, plain or with .gz.")
     return framed(files.read(path), label, known=known)
 
 
@@ -79,11 +79,12 @@ def framed(
     path, suffix = content.path, content.suffix
     if suffix not in files.TABLES:
         kinds = ", ".join(files.TABLES)
-        raise UserError(f"{path}: unknown ending {suffix!r}; expected {kinds}, or packed.")
+        raise UserError(f"{path}: unknown ending {suffix!r}; expected {kinds}, plain or packed.")
     try:
         frame = _parquet(content) if suffix == ".parquet" else _text(content, label, header, known)
     except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
-        raise UserError(f"{path}: not a readable {suffix} ({one_line(error)}).") from None
+        hint = " Save the table as CSV in UTF-8." if "UTF8" in str(error) else ""
+        raise UserError(f"{path}: not a readable {suffix}: {one_line(error)}.{hint}") from None
     name, times = Counter(frame.columns.columns).most_common(1)[0]
     if times > 1:
         raise UserError(f"{path}: {times} columns have the name {name!r}. Rename one of them.")
@@ -95,7 +96,7 @@ def _parquet(content: Content) -> Frame:
     # A pandas index is a column if it has a name.
     names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
     if 4 * file.metadata.num_rows * len(names) > files.LIMIT:
-        raise files.too_large(content.path)
+        raise UserError(f"{content.path}: {files.TOO_LARGE}")
     columns = file.read(names).to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     return Frame(content.path, columns, ".parquet")
 
@@ -109,12 +110,14 @@ def _text(content: Content, label: str | int, header: bool | None, known: Collec
         first = ",".join(first.split())
     fields = [field.strip() for field in next(csv.reader([first], delimiter=delimiter))]
     names = [str(i) for i in range(len(fields))]
-    uneven: list[arrow_csv.InvalidRow] = []
 
     def refuse(row: arrow_csv.InvalidRow) -> str:
-        uneven.append(row)
+        hint = 'Is a quote (") missing or one too many, or was the file cut short?'
+        found = f"expected {len(names)} columns like the first line, found {row.actual_columns}"
+        wrong.append(UserError(f"{path}, row {row.number}: {found}. {hint}"))
         return "error"
 
+    wrong: list[UserError] = []
     parsing = arrow_csv.ParseOptions(
         delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
     )
@@ -124,14 +127,7 @@ def _text(content: Content, label: str | int, header: bool | None, known: Collec
     try:
         table = arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, as_text)
     except pa.ArrowInvalid as error:
-        if not uneven:
-            hint = "Save the table as CSV in UTF-8." if "UTF8" in str(error) else ""
-            raise UserError(f"{path}: not readable ({one_line(error)}). {hint}".strip()) from None
-        raise UserError(
-            f"{path}, row {uneven[0].number}: expected {len(fields)} columns like the first line, "
-            f'found {uneven[0].actual_columns}. Is a quote (") missing or one too many, or was the '
-            "file cut short?"
-        ) from None
+        raise (wrong[0] if wrong else error) from None
     if header is None:
         header = _is_header(path, fields, label, known, table)
     rows = table.slice(int(header)).rename_columns(fields if header else names)
@@ -148,29 +144,25 @@ def _is_header(
 
     It does if it holds the label's name, or only known names, or no number. Else it is a row if its
     label stands on another line, too. Else it names the columns if its label is a name and all
-    other labels are numbers; if they are names, or the line counts 0, 1, 2, ..., it could be either
-    and the user is asked. A damaged first row, with a word among its numbers, is no header.
+    others are numbers; if all are names, or the line counts 0, 1, 2, ..., the user is asked.
     """
-    if (str(label) in fields and not _is_number(str(label))) or (
-        known and set(fields) <= set(known)
-    ):
+    named = str(label) in fields and not NUMBER.fullmatch(str(label))
+    if named or (known and set(fields) <= set(known)):
         return True
-    if not any(field.lower() in MISSING or _float(field) == _float(field) for field in fields):
+    if not any(field.lower() in MISSING or not np.isnan(_float(field)) for field in fields):
         return True
     at = _position(label, len(fields))
     if at is None or len(set(fields)) < len(fields):
         return False
-    own = spelled(fields[at])
-    others = {spelled(name) for name in table.column(at)[1:].unique().to_pylist()}
+    others = {str(spelled(name)) for name in table.column(at)[1:].unique().to_pylist()}
+    own = str(spelled(fields[at]))
     if own in others or not others:
         return False
-    if not _is_number(own) and all(map(_is_number, others)):
+    if not NUMBER.fullmatch(own) and all(map(NUMBER.fullmatch, others)):
         return True
-    if not _is_number(own) or fields == table.column_names:
-        raise UserError(
-            f"{path}, row 1: the label {own!r} occurs in no other row, so this may be a header or "
-            "a row; set dataset.header to true or to false."
-        )
+    if not NUMBER.fullmatch(own) or fields == table.column_names:
+        unclear = f"the label {own!r} occurs in no other row, so this may be a header or a row"
+        raise UserError(f"{path}, row 1: {unclear}; set dataset.header to true or to false.")
     return False
 
 
@@ -199,9 +191,10 @@ def encoded(frames: Sequence[Frame], label: str) -> tuple[np.ndarray, tuple[str,
     for frame in frames:
         for i, name in enumerate(frame.labels(label)):
             if name is None or len(name.splitlines()) > 1:
-                hint = ', with a line break: is a quote (") missing?' if name else "."
                 found = shown(frame.columns[label].iloc[i]) if label in frame.columns else "none"
-                raise UserError(f"{frame.row(i)}: expected a class label, found {found}{hint}")
+                hint = "Rows without labels are for python -m sdsl.label."
+                hint = 'Is a quote (") missing?' if name else hint
+                raise UserError(f"{frame.row(i)}: expected a class label, found {found}. {hint}")
             names.append(name)
     classes = ordered(names)
     number = {name: c for c, name in enumerate(classes)}
@@ -210,18 +203,14 @@ def encoded(frames: Sequence[Frame], label: str) -> tuple[np.ndarray, tuple[str,
 
 def ordered(labels: Iterable[str]) -> tuple[str, ...]:
     """The classes: numbers by value, then names."""
-    numbers = {name: float(name) if _is_number(name) else np.inf for name in set(labels)}
-    return tuple(sorted(numbers, key=lambda name: (numbers[name], name)))
+    values = {name: float(name) if NUMBER.fullmatch(name) else np.inf for name in set(labels)}
+    return tuple(sorted(values, key=lambda name: (values[name], name)))
 
 
 def spelled(value: object) -> str | None:
     """The label in a cell, None where there is none; 1.0 is 1."""
     text = str(value).strip()
     return None if text.lower() in MISSING else re.sub(r"^(-?\d+)\.0+$", r"\1", text)
-
-
-def _is_number(label: str | None) -> bool:
-    return label is not None and re.fullmatch(r"[-+]?\d+(\.\d+)?", label) is not None
 
 
 def shown(value: object) -> str:
@@ -236,10 +225,8 @@ def arrow(cells: pd.Series) -> pa.Array:
         values = pa.array(cells, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # of several types
         values = pa.array(cells.astype(str).where(cells.notna(), None), pa.string())
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
     if pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
         return values.cast(pa.string())
     if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
