@@ -1,1 +1,1 @@
-"""The report: tables, figures and verdicts from finished runs (python -m sdsl.report)."""
+"""The report: tables, figures and verdicts on the paper's claims, made from finished runs."""

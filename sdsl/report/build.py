@@ -1,116 +1,88 @@
-"""Writes the report's folder: tables, statistics, verdicts, figures and the page."""
+"""Writes a report's folder: tables, verdicts, figures, index.html and README.md."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from jinja2 import Environment, StrictUndefined
 
-from sdsl.report.aside import archive, context, erratum, lines
-from sdsl.report.aside.table import Aside
-from sdsl.report.claims import comparisons, verdicts
-from sdsl.report.output import figures, latex, page, recalls, tables
-from sdsl.report.output.plotting import save, style
-from sdsl.report.output.report import Report
-from sdsl.report.runs.names import CLASS_METRICS, LITERAL, METRICS, Setting
-from sdsl.report.runs.results import Results
+from sdsl.report import claims, figures, statistics, tables
+from sdsl.report.document import Document, Report
+from sdsl.report.names import CLASS_METRICS, DATASETS, METRICS, PAPER_METHODS, SETTINGS
+from sdsl.report.runs import Runs, is_short
+from sdsl.report.tables import Html, Markdown
 
-BySetting = Mapping[Setting, Results]
-STAGES = ("tables", "verdicts and statistics", "figures", "the page")
+HERE = Path(__file__).parent
 
 
-def build(
-    results: Results,
-    out: Path,
-    with_figures: bool = True,
-    begin: Callable[[str], None] = lambda stage: None,
-) -> list[str]:
-    """Writes everything into `out`; returns lines for the screen. Calls `begin` for each stage."""
-    out.mkdir(parents=True, exist_ok=True)
-    stage = iter(STAGES)
-    begin(next(stage))
-    settings = results.paper_and_own().by_setting()
-    made = write_tables(settings, out / "tables")
-    asides = write_asides(results, out / "tables")
-    begin(next(stage))
-    judged = write_verdicts(settings, out)
-    write_statistics(settings, out)
-    begin(next(stage))
-    pictures = write_figures(settings, out / "figures") if with_figures else []
-    begin(next(stage))
-    report = Report(results, settings, judged, made, asides, pictures)
-    _write(out / "index.html", page.html(report))
-    said = [_said(setting, settings[setting], claims) for setting, claims in judged.items()]
-    return [*said, *results.notes, f"Open {out / 'index.html'}"]
+def build(runs: Runs, out: Path, draw: bool = True, readme: bool = False) -> list[str]:
+    """Writes everything into `out`; returns lines for the screen."""
+    report = gather(runs, figures.write(runs.by_setting(), out / "figures") if draw else {})
+    (out / "tables").mkdir(parents=True, exist_ok=True)
+    for name, table in csv_files(report).items():
+        (out / name).write_text(tables.csv(table), encoding="utf-8")
+    _write(report, out / "index.html", "page.html", Html())
+    if readme:
+        _write(report, out / "README.md", "readme.md", Markdown())
+    said = []
+    for setting, found in report.settings.items():
+        judged = report.verdicts[report.verdicts.setting == setting]
+        verdict = f" {claims.summary(judged)}." if len(judged) else ""
+        name = SETTINGS.get(setting, setting).partition(":")[0]
+        said.append(f"{name}: {len(found.frame)} runs.{verdict}")
+    return [*said, *(f"{note}." for note in runs.notes), f"Open {out / 'index.html'}"]
 
 
-def _said(setting: Setting, results: Results, claims: list[verdicts.Verdict]) -> str:
-    n = len(results.frame)
-    return f"{setting.name}: {n} run{'s' if n > 1 else ''}. {verdicts.tested(claims)}."
+def gather(runs: Runs, drawn: dict[str, str]) -> Report:
+    """Every table and verdict. `drawn`: the captions of the figures that were saved."""
+    settings = runs.by_setting()
+    judged = {s: claims.judge(one) for s, one in settings.items() if not is_short(s)}
+    known = [metric for metric in METRICS | CLASS_METRICS if metric in runs.frame]
+    cells = {metric: tables.cells(settings, metric) for metric in known}
+    return Report(runs, _by(["setting"], judged or {"": pd.DataFrame()}), cells, drawn)
 
 
-def write_tables(settings: BySetting, folder: Path) -> list[tables.Table]:
-    """One table per setting and metric, each as CSV, Markdown and LaTeX."""
-    folder.mkdir(parents=True, exist_ok=True)
-    made = []
-    for setting, results in settings.items():
-        logged = [name for name in CLASS_METRICS if name in results.frame]
-        for metric in (*METRICS, *logged):
-            table = tables.Table(setting, metric, tables.cells(results, metric))
-            made.append(table)
-            _write(folder / f"{table.name}.csv", tables.csv(table.cells))
-            _write(folder / f"{table.name}.md", tables.markdown(table.cells, table.title))
-            text = latex.latex(table.cells, table.title, f"tab:{table.name}")
-            _write(folder / f"{table.name}.tex", text)
-        if len(found := recalls.cells(results)):
-            name, title = f"recall{setting.suffix}", f"Recall of each class, {setting.name.lower()}"
-            _write(folder / f"{name}.csv", tables.csv(found))
-            _write(folder / f"{name}.md", recalls.markdown(found, title))
-    return made
+def csv_files(report: Report) -> dict[str, pd.DataFrame]:
+    """File name -> table."""
+    files = {f"tables/{metric}.csv": table for metric, table in report.cells.items()}
+    ranks = {key: found.table.reset_index() for key, found in report.rankings.items()}
+    gaps = {
+        (setting, metric): statistics.differences(runs, metric)
+        for setting, runs in report.settings.items()
+        for metric in METRICS
+        if "ours" in runs.variants
+    }
+    if ranks:
+        files["tables/ranking.csv"] = _by(["setting", "metric"], ranks)
+    if gaps:
+        files["tables/differences.csv"] = _by(["setting", "metric"], gaps)
+    return {"verdicts.csv": report.verdicts, **files}
 
 
-def write_asides(results: Results, folder: Path) -> list[Aside]:
-    """The tables that are not the paper's: in context, archive, erratum; CSV and Markdown."""
-    literal = results.of(results.frame.prefix == LITERAL.id)
-    made = [*context.tables(literal), *archive.tables(literal), *erratum.tables(literal)]
-    for table in made:
-        _write(folder / f"{table.name}.csv", table.csv())
-        _write(folder / f"{table.name}.md", table.markdown())
-    return made
+def _by(keys: list[str], parts: Mapping[Any, pd.DataFrame]) -> pd.DataFrame:
+    """All parts in one table; their keys are its first columns."""
+    whole = pd.concat(parts, names=keys)
+    return whole.reset_index(level=keys).reset_index(drop=True)
 
 
-def write_verdicts(settings: BySetting, out: Path) -> dict[Setting, list[verdicts.Verdict]]:
-    """verdicts.md and verdicts.csv."""
-    judged = {setting: verdicts.judge(results) for setting, results in settings.items()}
-    _write(out / "verdicts.md", verdicts.markdown(judged))
-    rows = [
-        {"setting": setting.id, **vars(v)} for setting, claims in judged.items() for v in claims
-    ]
-    _write(out / "verdicts.csv", pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
-    return judged
-
-
-def write_statistics(settings: BySetting, out: Path) -> None:
-    """statistics.md"""
-    parts = ["# Statistics\n"]
-    for setting, results in settings.items():
-        parts += [f"# {setting.title}\n"]
-        parts += [comparisons.markdown(results, metric) for metric in METRICS]
-    _write(out / "statistics.md", "\n".join(parts))
-
-
-def write_figures(settings: BySetting, folder: Path) -> list[figures.Picture]:
-    """Every figure of every setting, as SVG and PDF."""
-    pictures = []
-    for setting, results in settings.items():
-        pictures += figures.write(results, folder, setting)
-        with style():
-            figure = lines.in_context(results)
-        if figure:
-            name = f"in_context{setting.suffix}"
-            save(figure, folder, name)
-            pictures.append(figures.Picture(name, lines.CAPTION))
-    return pictures
-
-
-def _write(file: Path, text: str) -> None:
-    file.write_text(text, encoding="utf-8")
+def _write(report: Report, file: Path, template: str, writer: Markdown) -> None:
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    text = (HERE / template).read_text(encoding="utf-8")
+    documents = [Document(report, writer, setting) for setting in report.settings]
+    main = documents[0].runs
+    rendered = environment.from_string(text).render(
+        report=report,
+        documents=documents,
+        first=documents[0],
+        # The sentences about the paper's results in readme.md speak of all of them.
+        whole=main.variants >= {*PAPER_METHODS} and main.streams >= {*DATASETS},
+        text=writer.text,
+        settings=SETTINGS,
+        published=lambda streams: tables.published(writer, streams),
+        file_name=figures.file_name,
+        rules=claims.RULES,
+        metrics=METRICS | CLASS_METRICS,
+    )
+    file.write_text(re.sub(r"\n{3,}", "\n\n", rendered.rstrip()) + "\n", encoding="utf-8")

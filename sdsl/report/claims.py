@@ -1,0 +1,156 @@
+"""The paper's claims (claims.yaml), one per dataset and metric, and the verdict of the runs."""
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import yaml
+
+from sdsl.report import checks
+from sdsl.report.checks import NOT_RUN, Finding
+from sdsl.report.names import DATASETS, METRICS, TO_THE_LETTER, dataset_name, method_name
+from sdsl.report.runs import Runs
+
+FILE = Path(__file__).with_name("claims.yaml")
+# Keys of an entry that are no parameters of its test.
+EXPANDED = ("id", "where", "text", "short", "test", "datasets", "metrics", "sizes")
+METRIC_NAMES = METRICS | {"pseudo_label_acc_mean": "pseudo-label accuracy"}
+RULES = """A cell is reproduced where |mean here − paper's mean| ≤ max(2 × the paper's std, 0.02);
+out of reach where the best classifier of x alone that was measured (static bound or end of the
+static trade-off curve, whichever is higher) lies below the paper's mean by more than that.
+An order is reproduced where the 95 % paired bootstrap interval of the difference over common seeds
+excludes 0 in the claimed direction; undecided: the means are in the claimed order, the interval
+includes 0. Every test: sdsl/report/claims.yaml."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement that a number can decide."""
+
+    id: str
+    where: str  # in the paper
+    text: str
+    test: str  # one of CHECKS
+    dataset: str
+    given: Mapping[str, Any]  # parameters of the test: metric, methods, limits
+
+    @property
+    def about_ours(self) -> bool:
+        named = str([value for key, value in self.given.items() if key != "metric"])
+        return any(f"'{method}'" in named for method in TO_THE_LETTER)
+
+
+class PaperCell(NamedTuple):
+    """A number of Table 2."""
+
+    mean: float
+    std: float
+
+
+def paper_cell(method: str, dataset: str) -> PaperCell | None:
+    """None where Table 2 has no such method or dataset."""
+    return _table_2().get(method, {}).get(dataset)
+
+
+@functools.cache
+def claims() -> list[Claim]:
+    """Every claim; the cells of Table 2 come first."""
+    return [*_cells(), *_statements()]
+
+
+def judge(runs: Runs) -> pd.DataFrame:
+    """One row per claim, from the runs of one setting: verdicts.csv without its first column.
+
+    `in_paper`: whether the paper's own Table 2 agrees. `letter`: of claims about Ours, the verdict
+    on the runs that read the paper to the letter, if there are any.
+    """
+    letter = runs.in_place(TO_THE_LETTER) if runs.variants & {*TO_THE_LETTER.values()} else None
+    whole_streams = "" in set(runs.frame.setting)  # the paper's: a dataset that is missing shows
+    rows = []
+    for claim in claims():
+        if not whole_streams and claim.dataset not in runs.streams:
+            continue
+        row = {key: value for key, value in vars(claim).items() if key != "given"}
+        row |= vars(check(claim, runs)) | {"standing": runs.standing(claim.dataset)}
+        row["in_paper"] = in_paper(claim)
+        row["letter"] = check(claim, letter).verdict if letter and claim.about_ours else ""
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def check(claim: Claim, runs: Runs) -> Finding:
+    """The finding of the runs of one setting."""
+    try:
+        return checks.CHECKS[claim.test](runs, claim.dataset, claim.given)
+    except checks.NotRun as missing:
+        return Finding(NOT_RUN, str(missing))
+
+
+def in_paper(claim: Claim) -> str:
+    """Whether the means of Table 2, which are Acc_T, agree with a claim: yes, no or ''."""
+    if claim.given.get("metric") != "acc_final":
+        return ""
+    means = {method: cells[claim.dataset].mean for method, cells in _table_2().items()}
+    return checks.in_table_2(claim.test, means, claim.given)
+
+
+@functools.cache
+def statements() -> dict[str, str]:
+    """id -> the claim in general, without a dataset and a metric."""
+    found = {"cell": "Acc_T of each method on each dataset is the one printed"}
+    for entry in _file()["claims"]:
+        text = entry["text"].replace("{metric}; ", "").replace(" ({metric})", "")
+        found[entry["id"]] = entry.get("short", text.replace(" on {dataset}", ""))
+    return found
+
+
+def summary(verdicts: pd.DataFrame) -> str:
+    """'12 of the paper's 169 claims can be tested: 5 reproduced, 7 not reproduced'"""
+    tested = verdicts[verdicts.verdict != NOT_RUN]
+    tally = {v: (tested.verdict == v).sum() for v in checks.VERDICTS}
+    parts = ", ".join(f"{n} {verdict}" for verdict, n in tally.items() if n)
+    return f"{len(tested)} of the paper's {len(verdicts)} claims can be tested" + (
+        f": {parts}" if parts else ""
+    )
+
+
+def _cells() -> Iterator[Claim]:
+    corrected = _file()["tolerance_std"]
+    for method, cells in _table_2().items():
+        for dataset, (mean, std) in cells.items():
+            text = f"Acc_T of {method_name(method)} on {dataset_name(dataset)} is {mean:.3f}"
+            given = {"metric": "acc_final", "method": method, "mean": mean, "std": std}
+            given["tolerance_std"] = corrected.get(f"{method}/{dataset}", std)
+            yield Claim("cell", "4.4, Table 2", text, "cell", dataset, given)
+
+
+def _statements() -> Iterator[Claim]:
+    for entry in _file()["claims"]:
+        shared = {key: value for key, value in entry.items() if key not in EXPANDED}
+        for metric in entry.get("metrics", [None]):
+            for dataset in DATASETS if entry["datasets"] == "all" else entry["datasets"]:
+                given = shared | entry.get("sizes", {}).get(dataset, {})
+                words = given | {"dataset": dataset_name(dataset)}
+                if metric:
+                    given |= {"metric": metric}
+                    words |= {"metric": METRIC_NAMES.get(metric, metric)}
+                text = entry["text"].format(**words)
+                yield Claim(entry["id"], entry["where"], text, entry["test"], dataset, given)
+
+
+@functools.cache
+def _table_2() -> dict[str, dict[str, PaperCell]]:
+    """method -> dataset -> what the paper prints."""
+    datasets = _file()["datasets"]
+    return {
+        method: {d: PaperCell(*pair) for d, pair in zip(datasets, cells, strict=True)}
+        for method, cells in _file()["table2"].items()
+    }
+
+
+@functools.cache
+def _file() -> dict[str, Any]:
+    return yaml.safe_load(FILE.read_text(encoding="utf-8"))

@@ -1,1 +1,0 @@
-"""The paper's claims, the tests that decide them, and the statistics behind the tests."""

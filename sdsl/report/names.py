@@ -1,0 +1,60 @@
+"""The paper's names of datasets and methods, and the order in which everything is shown."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+DATASETS = {
+    "mg_2c_2d": "MG_2C_2D",
+    "ug_2c_2d": "UG_2C_2D",
+    "ug_2c_3d": "UG_2C_3D",
+    "ug_2c_5d": "UG_2C_5D",
+    "optdigits": "Optdigits",
+    "satimage": "Satimage",
+    "spam": "Spam",
+    "twonorm": "Twonorm",
+}
+# name, group (paper: a row of Table 2 | variant: of Ours, in the paper | other), family and colour
+with Path(__file__).with_name("methods.csv").open(encoding="utf-8", newline="") as file:
+    METHODS = {row["method"]: row for row in csv.DictReader(file)}
+PAPER_METHODS = [method for method, row in METHODS.items() if row["group"] == "paper"]
+PAPER_VARIANTS = [method for method, row in METHODS.items() if row["group"] == "variant"]
+# The runs that read the paper to the letter, each in the place of the method that it stands for.
+TO_THE_LETTER = {m.replace("_literal", ""): m for m in METHODS if METHODS[m]["family"] == "letter"}
+STATIC_BOUND = "static_bound"  # a measurement of the stream that runs as if it were a method
+READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND)  # never ranked, never marked as best
+METRICS = {"acc_online": "Acc_t", "acc_final": "Acc_T"}
+CLASS_METRICS = {  # every class weighs the same
+    "balanced_acc_online": "Balanced accuracy of each step's own test part",
+    "macro_f1_online": "Macro F1 of each step's own test part",
+}
+SETTINGS = {  # of the streams: the column `setting` of a run
+    "": "Whole streams",
+    "prefix=calibrated": "Calibrated prefixes: T chosen after seeing the paper's ST and JT",
+}
+
+
+def method_name(method: str) -> str:
+    """A method's name for people: 'Ours (lookback.size=20)'; unknown ones keep theirs."""
+    name, space, settings = method.partition(" (")
+    return METHODS.get(name, {"name": name})["name"] + space + settings
+
+
+def dataset_name(dataset: str) -> str:
+    """The paper's name of a dataset; other streams keep theirs."""
+    return DATASETS.get(dataset, dataset)
+
+
+def methods_in_order(names: Iterable[str]) -> list[str]:
+    """The paper's methods in its order, then other known ones, then the rest by name."""
+    return in_order(names, METHODS)
+
+
+def datasets_in_order(names: Iterable[str]) -> list[str]:
+    """The paper's datasets in its order, then the rest by name."""
+    return in_order(names, DATASETS)
+
+
+def in_order(names: Iterable[str], known: Mapping[str, object]) -> list[str]:
+    given = set(names)
+    return [name for name in known if name in given] + sorted(given - set(known))

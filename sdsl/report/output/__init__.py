@@ -1,1 +1,0 @@
-"""What the report writes: tables, figures and one HTML page."""

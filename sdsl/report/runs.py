@@ -1,0 +1,145 @@
+"""Finished runs in memory: a DataFrame with one row per run, and the R and curves of every run."""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdsl.report.names import DATASETS, SETTINGS, STATIC_BOUND, in_order
+
+# Runs with equal values here are the seeds of one cell of a table.
+CELL = ["setting", "stream", "variant", "probe"]
+TEXT_COLUMNS = [  # of the frame; every other column holds numbers
+    *CELL,
+    *("dataset", "method", "group_key", "standing", "data_source", "data_sha256", "stream_sha256"),
+    *("code_sha256", "git_sha", "dirty"),
+]
+INTEGER_COLUMNS = ["seed", "T", "test_rows", "started"]
+SHAPE = ["rows", "features", "classes"]  # of the data that ran
+CURVES = ("pseudo_label_acc", "flatness_one_sided", "flatness_symmetric")  # R holds the others
+STATIC_BOUNDS = Path(__file__).with_name("static_bounds.csv")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs of a store or of an exported folder, or a part of them."""
+
+    frame: pd.DataFrame  # index run_id; TEXT_COLUMNS, INTEGER_COLUMNS, SHAPE and metrics
+    R: Mapping[str, np.ndarray] = field(default_factory=dict)  # run_id -> [T, T]
+    curves: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)  # name -> run_id
+    configs: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by group_key
+    notes: tuple[str, ...] = ()  # on runs that are left out
+    environment: str = ""  # the packages of the newest run, as `pip freeze` lists them
+
+    def by_setting(self) -> dict[str, "Runs"]:
+        """The runs of every setting; those of short streams come last."""
+        found = sorted(in_order(self.frame.setting, SETTINGS), key=is_short)
+        return {setting: self.of(self.frame.setting == setting) for setting in found}
+
+    def of(self, rows: pd.Series) -> "Runs":
+        """The runs in those rows of the frame where `rows` is true."""
+        return dataclasses.replace(self, frame=self.frame[rows])
+
+    def in_place(self, methods: Mapping[str, str]) -> "Runs":
+        """The same runs, with one method in the place of another: {shown: runs}."""
+        frame = self.frame[~self.frame.variant.isin([*methods])]
+        shown = frame.variant.replace({runs: name for name, runs in methods.items()})
+        return dataclasses.replace(self, frame=frame.assign(variant=shown))
+
+    @functools.cached_property
+    def variants(self) -> set[str]:
+        return set(self.frame.variant)
+
+    @functools.cached_property
+    def streams(self) -> set[str]:
+        return set(self.frame.stream)
+
+    @property
+    def paper_streams(self) -> list[str]:
+        """The paper's datasets that ran, in its order."""
+        return [dataset for dataset in DATASETS if dataset in self.streams]
+
+    def cell(self, variant: str, stream: str) -> pd.DataFrame:
+        """The runs of one cell of a table, by seed; of one probe where none ran without."""
+        key = (variant, stream)
+        if key not in self._cells:
+            runs = self.all_of(variant, stream)
+            probes = set(runs.probe)
+            chosen = "none" if "none" in probes else min(probes, default="")
+            self._cells[key] = runs[runs.probe == chosen].sort_values("seed")
+        return self._cells[key]
+
+    @functools.cached_property
+    def _cells(self) -> dict[tuple[str, str], pd.DataFrame]:
+        return {}
+
+    def all_of(self, variant: str, stream: str) -> pd.DataFrame:
+        """The runs of a method on a stream, with and without probes."""
+        return self._by_name.get((variant, stream), self.frame.iloc[:0])
+
+    @functools.cached_property
+    def _by_name(self) -> dict[tuple[str, str], pd.DataFrame]:
+        return dict(iter(self.frame.groupby(["variant", "stream"])))
+
+    def scores(self, variant: str, stream: str, metric: str) -> pd.Series:
+        """seed -> value of a metric, for the runs of one cell."""
+        key = (variant, stream, metric)
+        if key not in self._scores:  # 169 claims ask for the same few series
+            runs = self.cell(variant, stream)
+            values = runs[metric].to_numpy(float) if metric in runs else []
+            found = pd.Series(values, runs.seed if len(values) else [], dtype=float)
+            self._scores[key] = found.dropna()
+        return self._scores[key]
+
+    @functools.cached_property
+    def _scores(self) -> dict[tuple[str, str, str], pd.Series]:
+        return {}
+
+    def matrices(self, variant: str, stream: str) -> np.ndarray | None:
+        """R of a cell's runs, [n, T, T], in the order of seeds; None if there is no run."""
+        found = [self.R[run] for run in self.cell(variant, stream).index]
+        return np.stack(found) if found else None
+
+    def curve(self, variant: str, stream: str, name: str) -> np.ndarray:
+        """A curve of the runs that have it, [n, points], in the order of seeds."""
+        by_run = self.curves.get(name, {})
+        runs = self.all_of(variant, stream)
+        with_it = runs[runs.index.isin(list(by_run))].drop_duplicates("seed").sort_values("seed")
+        return np.array([by_run[run] for run in with_it.index])
+
+    def static_bound(self, stream: str, metric: str = "acc_final") -> float:
+        """The best accuracy of any one classifier on a stream; NaN where it was not measured."""
+        return float(self.scores(STATIC_BOUND, stream, metric).mean())
+
+    def trade_off(self, stream: str) -> float:
+        """The best Acc_T on the stream's static trade-off curve (static_bounds.csv), else NaN.
+
+        Only a curve of the very rows and number of segments that ran counts.
+        """
+        runs = self.frame[self.frame.stream == stream]
+        known = static_bounds()
+        here = known.stream_sha256.isin({*runs.stream_sha256, *runs.data_sha256})
+        return float(known.acc_final[here & known["T"].isin(runs["T"])].max())
+
+    def reach(self, stream: str) -> float:
+        """The best Acc_T measured for any classifier of x alone; NaN where none was measured."""
+        return float(pd.Series([self.static_bound(stream), self.trade_off(stream)]).max())
+
+    def standing(self, stream: str) -> str:
+        """How close the rows of a stream are to the paper's: original, stand-in, ..."""
+        return " and ".join(sorted(set(self.frame[self.frame.stream == stream].standing)))
+
+
+def is_short(setting: str) -> bool:
+    """Whether only the first segments ran; such runs test no claim."""
+    return "max_segments=" in setting
+
+
+@functools.cache
+def static_bounds() -> pd.DataFrame:
+    return pd.read_csv(STATIC_BOUNDS)

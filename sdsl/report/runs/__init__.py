@@ -1,1 +1,0 @@
-"""Finished runs, read from a store or from an exported folder."""

@@ -1,1 +1,0 @@
-"""Numbers in Markdown texts, written from an exported folder (python -m sdsl.report.texts)."""
