@@ -40,11 +40,10 @@ def pytest_collection_modifyitems(items) -> None:
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory) -> Path:
     """A new mlflow.db, made once: MLflow takes seconds to make one."""
-    from sdsl.tracking.address import store_uri
-    from sdsl.tracking.store import PatientClient
+    from mlflow import MlflowClient
 
     file = tmp_path_factory.mktemp("store") / "mlflow.db"
-    PatientClient(store_uri(f"sqlite:///{file}"))
+    MlflowClient(f"sqlite:///{file}").search_experiments()
     return file
 
 

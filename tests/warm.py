@@ -1,21 +1,18 @@
-"""Compiles every loop once, so that no test waits for a compiler.
+"""Compiles every loop once, so that no test waits for a compiler; `__pycache__` keeps the code.
 
 PYTHONPATH=tests python tests/warm.py
-Two segments of two streams under every method. What is compiled stays in `__pycache__`.
 """
 
 import support
 
-from sdsl import experiment
-
-SHORT = ("data.root=null", "stream.max_segments=2", "learner.pretrain.steps=5", "eval.context=true")
-
 
 def warm() -> None:
-    for file in sorted((support.ROOT / "conf" / "method").glob("*.yaml")):
-        for dataset in ("satimage", "ug_2c_2d"):  # many classes and features, few
-            words = f"method={file.stem}", f"dataset={dataset}", *SHORT
-            experiment.run(experiment.setup(support.config(*words)), (0,))
+    """Every method on two streams, few features and many: the loops of few rows are others."""
+    for method in support.METHODS:
+        config = support.composed(f"method={method}", segment_size=30, test_size=10)
+        for classes, d in ((3, 2), (2, 40)):
+            data = support.blobs(rows=90, classes=classes, d=d)
+            support.run_config(support.brief(config), data)
 
 
 if __name__ == "__main__":
