@@ -8,14 +8,14 @@ import logging
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pooch
+import platformdirs
+import requests
 
 from sdsl.core.rows import Table
 from sdsl.core.state import write_whole
-from sdsl.datasets.files import Content, one_line
+from sdsl.datasets.files import Content, one_line, user_path
 from sdsl.errors import UserError
 
 VERSION = 4  # raise it when reading changes, so that older entries are not used
@@ -24,14 +24,12 @@ DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFil
 
 def folder(setting: str | None, name: str) -> Path:
     """A sub-folder of the cache: `data.cache`, or the user's own."""
+    path = user_path(setting or platformdirs.user_cache_dir("sdsl")) / name
     try:
-        path = Path(setting or pooch.os_cache("sdsl")).expanduser() / name
         path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError, RuntimeError) as error:  # a zero byte; ~name of nobody
-        raise UserError(
-            f"{setting or 'the cache'}: cannot make the cache folder ({one_line(error)}). Set "
-            "data.cache to a folder you may write to."
-        ) from None
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        why = f"cannot make the cache folder ({one_line(error)})"
+        raise UserError(f"{path}: {why}. Set data.cache to a folder you may write to.") from None
     return path
 
 
@@ -55,31 +53,26 @@ def cached(cache: str | None, key: str, make: Callable[[], Table]) -> Table:
 
 
 def fetch(url: str, hashes: Iterable[str], cache: str | None) -> Path:
-    """The file in the cache; nothing is moved there before its hash has been checked."""
-    place, expected = folder(cache, "downloads"), list(hashes)
+    """The file in the cache; only one with an expected hash is kept, or used again."""
     # The address is part of the name, so that two files of one name do not meet in the cache.
     name = f"{hashlib.sha256(url.encode()).hexdigest()[:8]}-{url.rpartition('/')[2]}"
-
-    def fits(path: Path) -> bool:
-        content = Content(path, path.read_bytes(), "")
-        return content.sha256 in expected or content.git_blob in expected
-
-    def checked(url: str, output: str, owner: Any) -> None:
-        """pooch keeps the temporary file `output` if no error is raised; it knows no git hashes."""
-        logging.getLogger(__name__).info("downloading %s", url)
-        pooch.HTTPDownloader()(url, output, owner)
-        if not fits(Path(output)):
-            raise UserError(f"{url}: wrong checksum, not kept. Expected {' or '.join(expected)}.")
-
-    if (place / name).is_file() and not fits(place / name):
-        (place / name).unlink()  # damaged since
-    pooch.get_logger().setLevel(logging.WARNING)
+    path, expected = folder(cache, "downloads") / name, set(hashes)
+    if path.is_file() and _fits(path.read_bytes(), expected):
+        return path
+    logging.getLogger(__name__).info("downloading %s", url)
     try:
-        return Path(pooch.retrieve(url, None, fname=name, path=place, downloader=checked))
-    except UserError:
-        raise
-    except Exception as error:  # requests' errors, which pooch passes on, share only this base
-        raise UserError(
-            f"{url}: the download failed ({type(error).__name__}). Check the connection, put the "
-            "file into data.root, or run with data.download=false to use what ships offline."
-        ) from None
+        reply = requests.get(url, timeout=60)
+        reply.raise_for_status()
+    except requests.RequestException as error:
+        why = f"the download failed ({type(error).__name__})"
+        hint = "Check the connection, put the file into data.root, or set data.download=false"
+        raise UserError(f"{url}: {why}. {hint}.") from None
+    if not _fits(reply.content, expected):
+        raise UserError(f"{url}: wrong checksum, not kept. Expected {' or '.join(expected)}.")
+    write_whole(path, reply.content)
+    return path
+
+
+def _fits(data: bytes, expected: set[str]) -> bool:
+    content = Content(Path(), data, "")
+    return content.sha256 in expected or content.git_blob in expected

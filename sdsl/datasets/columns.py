@@ -1,7 +1,7 @@
 """Columns of any kind to numbers: fitted on gold, kept as plain data, the same for every file.
 
-A number stays; a missing one becomes gold's median. A text becomes one-hot categories; a missing one
-the most frequent. A time becomes minute, hour and weekday. What is constant in gold is left out.
+A number stays; a missing one becomes gold's median. Text becomes one-hot categories; a missing one
+the most frequent. A time becomes minute, hour and weekday. Parts constant in gold are left out.
 """
 
 import warnings
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pandas.tseries.api import guess_datetime_format
 
 from sdsl.config.refusals import suggest
-from sdsl.datasets.tables import arrow, missing, numbers, shown
+from sdsl.datasets.tables import arrow, missing, numbers, shown, text
 from sdsl.errors import UserError
 
 # Parts of a time that come again, and the hours that gold has to span for each to have come round.
@@ -44,7 +44,7 @@ class Column:
         values = arrow(cells)
         gone = missing(values)
         if self.kind == "category":
-            texts = np.where(gone, self.fill, _texts(values))
+            texts = np.where(gone, self.fill, text(values).to_numpy(zero_copy_only=False))
             wrong, expected = ~np.isin(texts, self.categories), "a category of gold"
             parts = {f"{self.name}={c}": (texts == c).astype(float) for c in self.categories}
         elif self.kind == "time":
@@ -59,22 +59,23 @@ class Column:
             parts = {self.name: np.where(gone, np.nan, cell)}
         if wrong.any():
             row = int(wrong.argmax())
-            raise UserError(
-                f"row {before + row + 1}, column {self.name}: expected {expected}, found "
-                f"{shown(values[row])}. Correct it, or use {prefix}drop=[{self.name}]."
-            )
+            found = f"expected {expected}, found {shown(values[row])}"
+            hint = f"Correct it, or use {prefix}drop=[{self.name}]"
+            raise UserError(f"row {before + row + 1}, column {self.name}: {found}. {hint}.")
         return parts
 
     def told(self) -> str:
         """What is done with the column."""
-        if not self.parts:
-            short = " or spans too little time" if self.kind == "time" else ""
-            return f"{self.name}: constant in gold{short}, left out"
-        gaps = f"; {self.missing} missing in gold, filled with {self.fill}" if self.missing else ""
         how = {"number": "a number", "time": f"a time, as {', '.join(self.parts)}"}
-        return (
-            f"{self.name}: " + how.get(self.kind, f"{len(self.parts)} categories, one-hot") + gaps
-        )
+        said = how.get(self.kind, f"{len(self.parts)} categories, one-hot")
+        if not self.parts:
+            said = "constant in gold, left out"
+            said = (
+                "a time of which gold spans too little, left out" if self.kind == "time" else said
+            )
+        elif self.missing:
+            said += f"; {self.missing} missing in gold, filled with {self.fill}"
+        return f"{self.name}: {said}"
 
 
 @dataclass
@@ -85,11 +86,6 @@ class Plan:
     ignored: list[str]  # columns that are not used
     label: str
     prefix: str = ""  # before the names of the settings drop and use, in messages
-
-    @classmethod
-    def strict(cls, names: Sequence[str], label: str) -> "Plan":
-        """The plan for columns of finite numbers, of which nothing else is accepted."""
-        return cls([Column(name, fill="", parts={name: np.nan}) for name in names], [], label)
 
     @property
     def features(self) -> list[str]:
@@ -103,10 +99,11 @@ class Plan:
             if name not in there:
                 raise UserError(f"column {name} is missing. {suggest(name, there)}")
         known = {*needed, *self.ignored, self.label}
-        if extra := [name for name in there if name not in known]:
-            drop = f"{self.prefix}drop=[{extra[0]}]"
-            raise UserError(f"column {extra[0]} was not in gold; {drop} leaves it out.")
-        X: list[np.ndarray] = []
+        for name in there:
+            if name not in known:
+                drop = f"{self.prefix}drop=[{name}]"
+                raise UserError(f"column {name} was not in gold; {drop} leaves it out.")
+        X = []
         for column in self.columns:
             values = column.values(frame[column.name], before, self.prefix)
             for part, median in column.parts.items():
@@ -132,70 +129,61 @@ def prepare(
     drop: Sequence[str] = (),
     use: Sequence[str] = (),
     prefix: str = "",
+    strict: bool = False,
 ) -> Plan:
-    """What gold says about every column but the label's."""
+    """What gold says about every column but the label's; strict: take finite numbers only."""
     names = [name for name in gold.columns if name != label]
     for name in (*drop, *use):
         if name not in names:
             raise UserError(f"There is no column '{name}' to use or drop. {suggest(name, names)}")
     used = [name for name in (use or names) if name not in drop]
-    columns = [_learn(gold[name], prefix) for name in used]
+    finite = [Column(name, fill="", parts={name: np.nan}) for name in used if strict]
+    columns = finite or [_learn(gold[name], prefix) for name in used]
     columns.sort(key=lambda column: column.kind == "category")  # last
     plan = Plan(columns, [name for name in names if name not in used], label, prefix)
     if not plan.features:
-        raise UserError(
-            f"There is no column to learn from ({'; '.join(plan.told())}). Give gold rows that "
-            f"differ, or more columns by {prefix}drop= and {prefix}use=."
-        )
+        told = "; ".join(plan.told())
+        raise UserError(f"Gold has no column to learn from ({told}). Give more columns or rows.")
     return plan
 
 
 def _learn(cells: pd.Series, prefix: str) -> Column:
     values = arrow(cells)
     gone = missing(values)
-    known, hours = values.filter(pa.array(~gone)), 0.0
+    known = values.filter(pa.array(~gone))
     column = Column(str(cells.name), missing=int(gone.sum()))
     if len(known) and np.isnan(numbers(known)).any():
         column.time_format = _time_format(known)
         column.kind = "time" if column.time_format else "category"
+    if column.kind == "category":
+        texts = pd.Series(text(known).to_numpy(zero_copy_only=False))
+        column.categories, column.fill = sorted(set(texts)), str(texts.mode()[0])
+        if len(column.categories) > MOST_CATEGORIES:
+            found = f"{len(column.categories)} different texts in {len(known)} gold rows"
+            hint = f"Leave it out with {prefix}drop=[{column.name}]"
+            raise UserError(f"column {column.name}: {found} are no categories. {hint}.")
+    parts = column.values(cells, prefix=prefix)
     if column.kind == "time":
         times = _times(known, column.time_format)
         hours = (times.max() - times.min()) / pd.Timedelta(hours=1)
-    if column.kind == "category":
-        texts = pd.Series(_texts(known))
-        column.categories, column.fill = sorted(set(texts)), str(texts.mode()[0])
-        if len(column.categories) > MOST_CATEGORIES:
-            raise UserError(
-                f"column {column.name}: {len(column.categories)} different texts in {len(known)} "
-                f"gold rows are no categories. Leave it out with {prefix}drop=[{column.name}]."
-            )
-    for part, found in column.values(cells, prefix=prefix).items():
+        parts = {part: parts[part] for part in parts if hours >= SPAN[part.rpartition("_")[2]]}
+    for part, found in parts.items():
         found = found[~np.isnan(found)]
-        short = column.kind == "time" and hours < SPAN[part.rpartition("_")[2]]
-        if len(found) and np.float32(found.min()) < np.float32(found.max()) and not short:
+        if len(found) and np.float32(found.min()) < np.float32(found.max()):
             column.parts[part] = float(np.median(found))
     return column
 
 
-def _texts(values: pa.Array) -> np.ndarray:
-    """[n] of text, without blanks at its ends."""
-    return np.array([str(value).strip() for value in values.to_pylist()], dtype=object)
-
-
-def _local(values: pa.Array) -> pd.Series:
-    """Times as text, without their zone: the time of day is the local one."""
-    text = pc.utf8_trim_whitespace(values.cast(pa.string()))
-    return pc.replace_substring_regex(text, OFFSET, r"\1").to_pandas()
-
-
 def _times(values: pa.Array, time_format: str | None) -> pd.Series:
-    """[n] of times, NaT where a cell is none."""
-    return pd.Series(pd.to_datetime(_local(values), format=time_format, errors="coerce"))
+    """[n] of local times, NaT where a cell is none."""
+    local = pc.replace_substring_regex(text(values), OFFSET, r"\1").to_pandas()
+    return pd.Series(pd.to_datetime(local, format=time_format, errors="coerce"))
 
 
 def _time_format(known: pa.Array) -> str | None:
     """The format in which all cells are times, if there is one; months come before days."""
     with warnings.catch_warnings(action="ignore"):  # of the second guess where days come first
-        guesses = [guess_datetime_format(_local(known)[0], dayfirst=d) for d in (False, True)]
+        first = str(known[0]).strip()
+        guesses = [guess_datetime_format(first, dayfirst=dayfirst) for dayfirst in (False, True)]
     fits = (f for f in ("ISO8601", *guesses) if f and _times(known, f).notna().all())
     return next(fits, None)

@@ -1,9 +1,8 @@
 """Synthetic streams from keyframes: Gaussians whose mean and variance move linearly between them.
 
-A table is a JSON file in `keyframes/`, fitted once to an original file, or a random path in the
-same family, to choose settings on. Its segments are spread evenly up to the last keyframe, from the
-first one (`late` 0) or from one step after it (`late` 1): both occur in the original files. A time
-that stands twice in `times` is a jump.
+A table is a JSON file, fitted once to an original, or a random path in the same family, to choose
+settings on. Segments are spread evenly up to the last keyframe, from the first one (`late` 0) or
+one step after it (`late` 1). A time that stands twice in `times` is a jump.
 """
 
 import json
@@ -54,11 +53,9 @@ def basis(times: list[float], late: int, segments: int) -> np.ndarray:
     t = times[-1] * (s + late) / (segments - 1 + late)
     # side="right" puts a time on a jump into the piece that starts there.
     left = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
-    grid = np.asarray(times, float)
+    grid, weights = np.asarray(times, float), np.zeros((segments, len(times)))
     share = (t - grid[left]) / (grid[left + 1] - grid[left])
-    weights = np.zeros((segments, len(times)))
-    weights[s, left] = 1 - share
-    weights[s, left + 1] = share
+    weights[s, left], weights[s, left + 1] = 1 - share, share
     return weights
 
 
@@ -111,21 +108,17 @@ def random_path(config: PathConfig) -> Keyframes:
     classes, d = config.classes, config.features
     rng = np.random.default_rng([config.path_seed, classes, d, config.modes])
     owner = np.repeat(np.arange(classes), config.modes)  # which class each mode belongs to
-    mean, var = _exchange(rng, d) if config.exchange else _path(rng, owner, d)
-    by_class = {
-        str(c): [{"mean": mean[:, m], "var": var[:, m]} for m in np.flatnonzero(owner == c)]
-        for c in range(classes)
-    }
+    if config.exchange:  # straight to each other's places, passing at the originals' distance
+        along, across = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :2].T
+        p, side, sd = np.linspace(0, 1, KEYFRAMES)[:, None, None], np.array([1, -1])[:, None], 1.3
+        path = 3 * (1 - 2 * p) * along + NEAR * sd / 2 * np.sin(np.pi * p) * across
+        mean, var = np.round(CENTRE + side * path, 2), np.full((KEYFRAMES, 2, d), sd**2)
+    else:
+        mean, var = _path(rng, owner, d)
+    modes = [{"mean": mean[:, m], "var": var[:, m]} for m in range(len(owner))]
+    by_class = {str(c): [modes[m] for m in np.flatnonzero(owner == c)] for c in range(classes)}
     times = np.linspace(0, config.segments, KEYFRAMES).tolist()
     return Keyframes(config.segment_size, config.segments, 0, times, by_class)
-
-
-def _exchange(rng: np.random.Generator, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes that walk straight to each other's places and pass at the originals' distance."""
-    along, across = np.linalg.qr(rng.normal(size=(d, d)))[0][:, :2].T
-    p, side, sd = np.linspace(0, 1, KEYFRAMES)[:, None, None], np.array([1, -1])[:, None], 1.3
-    path = 3 * (1 - 2 * p) * along + NEAR * sd / 2 * np.sin(np.pi * p) * across
-    return np.round(CENTRE + side * path, 2), np.full((KEYFRAMES, 2, d), sd**2)
 
 
 def _path(rng: np.random.Generator, owner: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -155,8 +148,7 @@ def _gap(
     mean: np.ndarray, var: np.ndarray, owner: np.ndarray, k: int, m: int, point: np.ndarray
 ) -> float:
     """The least distance, in standard deviations, to another class on the way to this keyframe."""
-    rivals = [r for r in range(m) if owner[r] != owner[m]]
-    if not rivals:
+    if not (rivals := [r for r in range(m) if owner[r] != owner[m]]):
         return np.inf
     share = np.linspace(0, 1, 9)[:, None, None] if k else np.ones((1, 1, 1))
     before = max(k - 1, 0)

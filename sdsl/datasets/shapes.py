@@ -60,15 +60,20 @@ def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
     phase = np.floor(time * k.steps) / k.steps if k.steps else time
     if k.periods:  # to and fro
         phase = 1 - np.abs(1 - 2 * ((k.periods * phase) % 1))
-    y = _classes(rng, time, k)
+    first = np.array(k.shares or [1 / C] * C, float)
+    last = np.array(k.last_shares or first, float)
+    share = (1 - time)[:, None] * first / first.sum() + time[:, None] * last / last.sum()
+    y = (rng.random(n)[:, None] > share.cumsum(1)[:, :-1]).sum(1).astype(np.int64)
     mode = rng.integers(k.modes, size=n)
     place = _places(rng, k)  # [C, modes, d]
     X = place[y, mode]
     if k.cross is not None:
         X = X + _crossing(place, phase, y, k.cross)
     X = X + _turned(_shape(rng, y, mode, k), np.radians(k.spin) * k.segments * phase)
-    if k.wander:
-        X = X + _paths(rng, phase, C, k.modes, d)[y, mode, np.arange(n)] * k.wander
+    if k.wander:  # a smooth random way for each mode, of length about 1, from 0
+        wave = rng.normal(0, 1, (C, k.modes, 3, d)) / np.sqrt(d) / np.arange(1, 4)[:, None]
+        basis = np.sin(np.pi / 2 * phase * np.arange(1, 4)[:, None])  # [3, n]
+        X = X + np.einsum("cmwd,wn->cmnd", wave, basis)[y, mode, np.arange(n)] * k.wander
     if k.jump:
         X = X + ((y == C - 1) & (phase > 0.5))[:, None] * k.jump * _direction(rng, d)
     X = X * np.exp(k.swell * np.sin(2 * np.pi * phase))[:, None]
@@ -92,20 +97,8 @@ def _noise(rng: Rng, kind: str, shape: tuple[int, int]) -> np.ndarray:
     return (rng.lognormal(0, s, shape) / np.exp(s * s / 2) - 1) / np.sqrt(np.exp(s * s) - 1)
 
 
-def _classes(rng: Rng, time: np.ndarray, k: ShapesConfig) -> np.ndarray:
-    """A class for every row [n], by shares that go from the first to the last."""
-    first = np.array(k.shares or [1 / k.classes] * k.classes, float)
-    last = np.array(k.last_shares or first, float)
-    share = (1 - time)[:, None] * first / first.sum() + time[:, None] * last / last.sum()
-    return (rng.random(len(time))[:, None] > share.cumsum(1)[:, :-1]).sum(1).astype(np.int64)
-
-
 def _places(rng: Rng, k: ShapesConfig) -> np.ndarray:
-    """Modes [C, modes, d] at random, each at least `gap` from those of other classes.
-
-    The box grows until they fit. With a layout they stand in the first two features, classes by
-    turns: on a circle, or one above the other.
-    """
+    """[C, modes, d], at least `gap` from other classes; in a layout, classes by turns."""
     C, M, d, half = k.classes, k.modes, k.features, k.gap / np.sqrt(k.features)
     if k.layout != "random":
         order, place = np.arange(C * M), np.zeros((C * M, d))
@@ -114,7 +107,7 @@ def _places(rng: Rng, k: ShapesConfig) -> np.ndarray:
             angle, radius = 2 * np.pi * order / len(order), k.gap / 2 / np.sin(np.pi / len(order))
             place[:, :2] = radius * np.c_[np.cos(angle), np.sin(angle)]
         return place.reshape(M, C, d).transpose(1, 0, 2)
-    while True:
+    while True:  # at random, in a box that grows until they fit
         half *= 1.05
         for _ in range(50):
             place = rng.uniform(-half, half, (C, M, d))
@@ -146,20 +139,11 @@ def _shape(rng: Rng, y: np.ndarray, mode: np.ndarray, k: ShapesConfig) -> np.nda
     if k.shape == "arms":
         angle = own + np.floor(angle * k.arms / (2 * np.pi)) * 2 * np.pi / k.arms
     radius = {
-        "ring": 1.0,
-        "crescent": 1.0,
         "arms": rng.random(len(y)),
         "star": np.sqrt(rng.random(len(y))) * np.where((5 * (angle - own) / np.pi) % 2 < 1, 1, 0.4),
-    }[k.shape]
+    }.get(k.shape, 1.0)
     out[:, :2] = k.size * np.c_[radius * np.cos(angle), radius * np.sin(angle)]
     return out
-
-
-def _paths(rng: Rng, phase: np.ndarray, C: int, M: int, d: int) -> np.ndarray:
-    """A smooth random way for each mode, of length about 1, from 0: [C, M, n, d]."""
-    wave = rng.normal(0, 1, (C, M, 3, d)) / np.sqrt(d) / np.arange(1, 4)[:, None]
-    basis = np.sin(np.pi / 2 * phase * np.arange(1, 4)[:, None])  # [3, n]
-    return np.einsum("cmwd,wn->cmnd", wave, basis)
 
 
 def _direction(rng: Rng, d: int) -> np.ndarray:

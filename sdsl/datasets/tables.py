@@ -26,6 +26,10 @@ from sdsl.errors import UserError
 
 # How files spell a missing value.
 MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
+HINTS = {
+    "columns, got": 'Is a quote (") missing or one too many, or was the file cut short?',
+    "UTF8": "Save the table as CSV in UTF-8.",
+}
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 
@@ -37,14 +41,10 @@ class Frame:
     columns: pd.DataFrame
     suffix: str  # .csv, .txt, .dat or .parquet
     delimiter: str = ","
-    header: bool = False
+    header: bool = False  # then row 1 is the header, as a spreadsheet counts
 
     def __len__(self) -> int:
         return len(self.columns)
-
-    def row(self, row: int) -> str:
-        """The place of a row, for messages. A header is row 1, as a spreadsheet counts."""
-        return f"{self.path}, row {row + 1 + self.header}"
 
     def labels(self, label: str) -> list[str | None]:
         """The labels that the file carries; None where there is none."""
@@ -83,8 +83,8 @@ def framed(
     try:
         frame = _parquet(content) if suffix == ".parquet" else _text(content, label, header, known)
     except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
-        hint = " Save the table as CSV in UTF-8." if "UTF8" in str(error) else ""
-        raise UserError(f"{path}: not a readable {suffix}: {one_line(error)}.{hint}") from None
+        hint = next((HINTS[word] for word in HINTS if word in str(error)), "")
+        raise UserError(f"{path}: not a readable {suffix}: {one_line(error)}. {hint}") from None
     name, times = Counter(frame.columns.columns).most_common(1)[0]
     if times > 1:
         raise UserError(f"{path}: {times} columns have the name {name!r}. Rename one of them.")
@@ -110,24 +110,13 @@ def _text(content: Content, label: str | int, header: bool | None, known: Collec
         first = ",".join(first.split())
     fields = [field.strip() for field in next(csv.reader([first], delimiter=delimiter))]
     names = [str(i) for i in range(len(fields))]
-
-    def refuse(row: arrow_csv.InvalidRow) -> str:
-        hint = 'Is a quote (") missing or one too many, or was the file cut short?'
-        found = f"expected {len(names)} columns like the first line, found {row.actual_columns}"
-        wrong.append(UserError(f"{path}, row {row.number}: {found}. {hint}"))
-        return "error"
-
-    wrong: list[UserError] = []
-    parsing = arrow_csv.ParseOptions(
-        delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+    block = max(2**23, 4 * len(first))  # bytes
+    table = arrow_csv.read_csv(
+        pa.BufferReader(data),  # without threads, so that an error has the number of the row
+        arrow_csv.ReadOptions(use_threads=False, column_names=names, block_size=block),
+        arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
     )
-    block = max(2**23, 4 * len(first))  # bytes; without threads, the number of a row is known
-    reading = arrow_csv.ReadOptions(use_threads=False, column_names=names, block_size=block)
-    as_text = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    try:
-        table = arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, as_text)
-    except pa.ArrowInvalid as error:
-        raise (wrong[0] if wrong else error) from None
     if header is None:
         header = _is_header(path, fields, label, known, table)
     rows = table.slice(int(header)).rename_columns(fields if header else names)
@@ -146,24 +135,22 @@ def _is_header(
     label stands on another line, too. Else it names the columns if its label is a name and all
     others are numbers; if all are names, or the line counts 0, 1, 2, ..., the user is asked.
     """
-    named = str(label) in fields and not NUMBER.fullmatch(str(label))
-    if named or (known and set(fields) <= set(known)):
+    if str(label) in fields and not NUMBER.fullmatch(str(label)):
         return True
-    if not any(field.lower() in MISSING or not np.isnan(_float(field)) for field in fields):
+    if (known and set(fields) <= set(known)) or all(map(_is_word, fields)):
         return True
     at = _position(label, len(fields))
     if at is None or len(set(fields)) < len(fields):
         return False
     others = {str(spelled(name)) for name in table.column(at)[1:].unique().to_pylist()}
     own = str(spelled(fields[at]))
-    if own in others or not others:
+    named = not NUMBER.fullmatch(own)
+    if own in others or not others or not (named or fields == table.column_names):
         return False
-    if not NUMBER.fullmatch(own) and all(map(NUMBER.fullmatch, others)):
+    if named and all(map(NUMBER.fullmatch, others)):
         return True
-    if not NUMBER.fullmatch(own) or fields == table.column_names:
-        unclear = f"the label {own!r} occurs in no other row, so this may be a header or a row"
-        raise UserError(f"{path}, row 1: {unclear}; set dataset.header to true or to false.")
-    return False
+    unclear = f"the label {own!r} occurs in no other row, so this may be a header or a row"
+    raise UserError(f"{path}, row 1: {unclear}; set dataset.header to true or to false.")
 
 
 def _position(label: str | int, width: int) -> int | None:
@@ -178,10 +165,8 @@ def label_of(frame: Frame, label: str | int) -> str:
     if str(label) in names:
         return str(label)
     if (at := _position(label, len(names))) is None:
-        raise UserError(
-            f"{frame.path}: no label column {label!r}. Set dataset.label to a number from 0 to "
-            f"{len(names) - 1}, to -1 for the last, or to a name: {', '.join(names[:20])}."
-        )
+        known = f"a number from 0, -1 for the last, or a name: {', '.join(names[:20])}"
+        raise UserError(f"{frame.path}: no label column {label!r}. Set dataset.label to {known}.")
     return names[at]
 
 
@@ -194,7 +179,8 @@ def encoded(frames: Sequence[Frame], label: str) -> tuple[np.ndarray, tuple[str,
                 found = shown(frame.columns[label].iloc[i]) if label in frame.columns else "none"
                 hint = "Rows without labels are for python -m sdsl.label."
                 hint = 'Is a quote (") missing?' if name else hint
-                raise UserError(f"{frame.row(i)}: expected a class label, found {found}. {hint}")
+                row = f"{frame.path}, row {i + 1 + frame.header}"
+                raise UserError(f"{row}: expected a class label, found {found}. {hint}")
             names.append(name)
     classes = ordered(names)
     number = {name: c for c, name in enumerate(classes)}
@@ -234,25 +220,35 @@ def arrow(cells: pd.Series) -> pa.Array:
     return values
 
 
+def text(values: pa.Array) -> pa.Array:
+    """The cells as text without blanks at the ends."""
+    cells = values.cast(pa.string())
+    return pc.utf8_trim_whitespace(
+        pc.utf8_capitalize(cells) if pa.types.is_boolean(values.type) else cells
+    )
+
+
 def missing(values: pa.Array) -> np.ndarray:
     """[n] of True where a cell is empty or spells a missing value."""
     gone = pc.is_null(values, nan_is_null=True)
     if pa.types.is_string(values.type):
-        plain = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-        gone = pc.or_(gone, pc.is_in(plain, pa.array(MISSING)))
+        gone = pc.or_(gone, pc.is_in(pc.utf8_lower(text(values)), pa.array(MISSING)))
     return gone.to_numpy(zero_copy_only=False)
 
 
 def numbers(values: pa.Array) -> np.ndarray:
     """[n] float64, NaN where a cell is no number."""
-    if pa.types.is_string(values.type):
-        values = pc.utf8_trim_whitespace(values)
     try:
+        values = text(values) if pa.types.is_string(values.type) else values
         return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:  # some cells are no numbers
         return np.array([_float(cell) for cell in values.to_pylist()])
     except pa.ArrowNotImplementedError:  # times
         return np.full(len(values), np.nan)
+
+
+def _is_word(field: str) -> bool:
+    return field.lower() not in MISSING and np.isnan(_float(field))
 
 
 def _float(cell: str | None) -> float:
