@@ -6,6 +6,7 @@ does only what is new. All settings are in conf/command/label.yaml.
 
 import os
 import sys
+from typing import Any
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
@@ -13,17 +14,20 @@ from omegaconf import DictConfig, OmegaConf
 from sdsl import interrupt
 from sdsl.config import refusals, seeds
 from sdsl.config.home import home
-from sdsl.errors import UserError
-from sdsl.use.settings import TEXTS, checked
+from sdsl.use.config import TEXTS, label_settings
 
 
 def main() -> None:
     os.environ |= {"SDSL_HOME": str(home()), "HYDRA_FULL_ERROR": "1"}  # Hydra raises its refusals
     interrupt.install()
+    found: list[DictConfig] = []
+    compose = hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")
     try:
         words = [_quoted(word) for word in seeds.rewrite(sys.argv[1:])]
         sys.argv[1:] = ["+command=label", *words]
-        hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")(task)()
+        compose(lambda config: found.append(config))()  # nothing for --help
+        for config in found:
+            run(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]
     except refusals.REFUSED as error:
         print(refusals.message(error), file=sys.stderr)
         sys.exit(2)
@@ -31,28 +35,18 @@ def main() -> None:
         interrupt.leave(stop)
 
 
-def task(config: DictConfig) -> None:
-    """`run`, its refusals as one sentence: Hydra would print the command line, too."""
-    try:
-        run(config)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-
-
-def run(config: DictConfig) -> None:
+def run(config: dict[str, Any]) -> None:
     """Label all that is new; with watch=true, all that comes, until stopped."""
     from sdsl.use.deployment import opened  # torch and pandas take seconds
     from sdsl.use.screen import Screen
 
-    plain = OmegaConf.to_container(config, resolve=True)
-    given, seed = checked(plain)
-    with opened(given, plain, seed) as deployment:
+    given, seed = label_settings(config)
+    with opened(given, config, seed) as deployment:
         screen = Screen(deployment)
         try:
             for i, found in enumerate(deployment.looks(given)):
                 if screen.label(found, given.segment_size) or not i:
-                    screen.log(plain["tracking"]["uri"], plain["tracking"]["experiment"])
+                    screen.log(config["tracking"]["uri"], config["tracking"]["experiment"])
         except KeyboardInterrupt:
             if not given.watch:  # a watch is meant to be stopped
                 raise

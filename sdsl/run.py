@@ -38,6 +38,9 @@ def main() -> None:
         text = message(error) if refused else traceback.format_exc()
         print(masked(text).rstrip(), file=sys.stderr)
         sys.exit(2 if isinstance(error, REFUSED) else 1)
+    finally:
+        if not whole:
+            del os.environ["HYDRA_FULL_ERROR"]
     sys.exit(1 if screen.failed else 0)
 
 

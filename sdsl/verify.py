@@ -24,6 +24,7 @@ CLOCKS = ("seconds_train", "seconds_eval")
 RETIRED = (
     *("labeler.name", "replay.name", "probe.name", "eval.columns", "eval.context"),
     *("replay.memory", "replay.memory_rows", "replay.held.agreement", "replay.held.overlap"),
+    "replay.restore",  # now restore_share
 )
 
 
@@ -75,7 +76,7 @@ def current(config: Mapping[str, Any]) -> dict[str, Any]:
     try:
         new = composed(*words, f"dataset={_option(config['dataset']['name'])}")
     except Exception as error:
-        raise UserError(str(error).strip().splitlines()[-1]) from None
+        raise UserError(" ".join(str(error).split("\n")[:2])) from None
     for name, value in flat(settings(config)).items():
         section, *path, key = new, *name.split(".")
         for part in path:

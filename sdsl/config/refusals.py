@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import ValidationError
@@ -40,6 +40,8 @@ def message(error: BaseException) -> str:
     """The text of a refusal: ours, or Hydra's own with its cause and the name that was meant."""
     cause = error.__cause__
     text = [str(error).rstrip()]
+    if isinstance(error, OverrideParseException):
+        text.insert(0, f"Cannot read {error.override!r:.80}:")
     if isinstance(cause, OmegaConfBaseException):
         text.append(str(cause).rstrip())
     text.append(_hint(error, cause))

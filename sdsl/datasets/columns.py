@@ -5,7 +5,6 @@ the most frequent. A time becomes minute, hour and weekday. Parts constant in go
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from pandas.tseries.api import guess_datetime_format
 
 from sdsl.config.refusals import suggest
-from sdsl.datasets.tables import arrow, missing, numbers, shown, text
+from sdsl.datasets.tables import Names, arrow, missing, numbers, shown, text
 from sdsl.errors import UserError
 
 # Parts of a time that come again, and the hours that gold has to span for each to have come round.
@@ -59,22 +58,22 @@ class Column:
             parts = {self.name: np.where(gone, np.nan, cell)}
         if wrong.any():
             row = int(wrong.argmax())
-            found = f"expected {expected}, found {shown(values[row])}"
-            hint = f"Correct it, or use {prefix}drop=[{self.name}]"
-            raise UserError(f"row {before + row + 1}, column {self.name}: {found}. {hint}.")
+            found = f"expected {expected}, found {shown(values[row])}. Correct it"
+            hint = f", or use {prefix}drop=[{self.name}]" if self.fill else ""
+            raise UserError(f"row {before + row + 1}, column {self.name}: {found}{hint}.")
         return parts
 
     def told(self) -> str:
         """What is done with the column."""
         how = {"number": "a number", "time": f"a time, as {', '.join(self.parts)}"}
         said = how.get(self.kind, f"{len(self.parts)} categories, one-hot")
-        if not self.parts:
-            said = "constant in gold, left out"
-            said = (
-                "a time of which gold spans too little, left out" if self.kind == "time" else said
-            )
-        elif self.missing:
+        if self.missing:
             said += f"; {self.missing} missing in gold, filled with {self.fill}"
+        if not self.parts:
+            said = {"time": "a time of which gold spans too little"}.get(
+                self.kind, "constant in gold"
+            )
+            said += ", left out"
         return f"{self.name}: {said}"
 
 
@@ -126,8 +125,8 @@ class Plan:
 def prepare(
     gold: pd.DataFrame,
     label: str,
-    drop: Sequence[str] = (),
-    use: Sequence[str] = (),
+    drop: Names = (),
+    use: Names = (),
     prefix: str = "",
     strict: bool = False,
 ) -> Plan:

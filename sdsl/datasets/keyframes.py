@@ -17,6 +17,7 @@ from sdsl.config.refusals import suggest
 from sdsl.core.settings import Count, settings
 from sdsl.errors import UserError
 
+Array = np.ndarray
 DRAW_SEED = 2205_13066  # fixed: the stream is data, the same in every run whatever the run's seed
 KEYFRAMES = 6  # of a random path: at 0, 20, ... 100 % of the stream, as in the originals
 # Of a random path, as measured on the tables of the originals: means within CENTRE +- HALF, a step
@@ -131,22 +132,17 @@ def _path(rng: np.random.Generator, owner: np.ndarray, d: int) -> tuple[np.ndarr
         for m in range(len(owner)):
             widest = -1.0
             for _ in range(TRIES):
-                if k == 0:
-                    point = rng.uniform(-HALF, HALF, d) * scale
-                else:
-                    point = mean[k - 1, m] - CENTRE + rng.normal(0, STEP * scale, d)
+                step = rng.normal(0, STEP * scale, d) if k else rng.uniform(-HALF, HALF, d) * scale
+                point = step + (mean[k - 1, m] - CENTRE if k else 0)
                 point = CENTRE + np.clip(point, -HALF * scale, HALF * scale)
-                gap = _gap(mean, var, owner, k, m, point)
-                if gap > widest:
+                if (gap := _gap(mean, var, owner, k, m, point)) > widest:
                     widest, mean[k, m] = gap, point
                 if gap > NEAR:
                     break
     return np.round(mean, 2), var
 
 
-def _gap(
-    mean: np.ndarray, var: np.ndarray, owner: np.ndarray, k: int, m: int, point: np.ndarray
-) -> float:
+def _gap(mean: Array, var: Array, owner: Array, k: int, m: int, point: Array) -> float:
     """The least distance, in standard deviations, to another class on the way to this keyframe."""
     if not (rivals := [r for r in range(m) if owner[r] != owner[m]]):
         return np.inf

@@ -8,7 +8,6 @@ import csv
 import gzip
 import io
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +23,11 @@ from sdsl.datasets import files
 from sdsl.datasets.files import Content, one_line
 from sdsl.errors import UserError
 
+Label, Names = str | int, Collection[str]
 # How files spell a missing value.
 MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
-HINTS = {
-    "columns, got": 'Is a quote (") missing or one too many, or was the file cut short?',
-    "UTF8": "Save the table as CSV in UTF-8.",
-}
+HINTS = {"columns, got": 'Is a quote (") missing, or was the file cut short?'}
+HINTS["UTF8"] = "Save the table as CSV in UTF-8."
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 
 
@@ -65,16 +63,14 @@ class Frame:
         return gzip.compress(buffer.getvalue(), mtime=0) if packed else buffer.getvalue()
 
 
-def read(path: Path, label: str, known: Collection[str] = ()) -> Frame:
+def read(path: Path, label: str, known: Names = ()) -> Frame:
     """The columns of a file that can be written back; `known` names of columns tell a header."""
     if not files.is_readable(path):
         raise UserError(f"{path}: expected {', '.join(files.LABELLED)}, plain or with .gz.")
     return framed(files.read(path), label, known=known)
 
 
-def framed(
-    content: Content, label: str | int, header: bool | None = None, known: Collection[str] = ()
-) -> Frame:
+def framed(content: Content, label: Label, header: bool | None = None, known: Names = ()) -> Frame:
     """The columns of a file's bytes; header None: decide by `_is_header`."""
     path, suffix = content.path, content.suffix
     if suffix not in files.TABLES:
@@ -85,9 +81,8 @@ def framed(
     except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
         hint = next((HINTS[word] for word in HINTS if word in str(error)), "")
         raise UserError(f"{path}: not a readable {suffix}: {one_line(error)}. {hint}") from None
-    name, times = Counter(frame.columns.columns).most_common(1)[0]
-    if times > 1:
-        raise UserError(f"{path}: {times} columns have the name {name!r}. Rename one of them.")
+    for name in frame.columns.columns[frame.columns.columns.duplicated()]:
+        raise UserError(f"{path}: two columns have the name {name!r}. Rename one of them.")
     return frame
 
 
@@ -101,9 +96,9 @@ def _parquet(content: Content) -> Frame:
     return Frame(content.path, columns, ".parquet")
 
 
-def _text(content: Content, label: str | int, header: bool | None, known: Collection[str]) -> Frame:
+def _text(content: Content, label: Label, header: bool | None, known: Names) -> Frame:
     path, data = content.path, content.data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
-    first = data[: data.find(b"\n")].decode(errors="replace")
+    first = re.match(rb"[^\r\n]*", data)[0].decode(errors="replace")  # type: ignore[index]
     delimiter = next((d for d in ",;\t" if d in first), " ")
     if delimiter == " ":  # any run of blanks separates, as in the UCI files
         data, delimiter = b"\n".join(b",".join(row.split()) for row in data.splitlines()), ","
@@ -126,9 +121,7 @@ def _text(content: Content, label: str | int, header: bool | None, known: Collec
     return Frame(path, columns, content.suffix, delimiter, header)
 
 
-def _is_header(
-    path: Path, fields: list[str], label: str | int, known: Collection[str], table: pa.Table
-) -> bool:
+def _is_header(path: Path, fields: list[str], label: Label, known: Names, table: pa.Table) -> bool:
     """Whether the first line names the columns.
 
     It does if it holds the label's name, or only known names, or no number. Else it is a row if its
@@ -153,13 +146,13 @@ def _is_header(
     raise UserError(f"{path}, row 1: {unclear}; set dataset.header to true or to false.")
 
 
-def _position(label: str | int, width: int) -> int | None:
+def _position(label: Label, width: int) -> int | None:
     """The column that is meant by a number, negative ones from the end."""
     inside = re.fullmatch(r"-?\d{1,9}", str(label)) and -width <= int(label) < width
     return int(label) % width if inside else None
 
 
-def label_of(frame: Frame, label: str | int) -> str:
+def label_of(frame: Frame, label: Label) -> str:
     """The name of the label's column."""
     names = list(frame.columns)
     if str(label) in names:

@@ -1,185 +1,280 @@
-"""The tracker: classes are mixtures of Gaussians that EM moves with the stream.
+"""The tracker: each class is a mixture of Gaussians that EM moves from segment to segment.
 
-y(x) = argmax_c sum_{k of c} w_k N(x; m_k, S_k) of the bank's member with the largest score; while
-`hold`, y(x) = argmax f(x), f being gold's own rule: the network or gold's mixture, by
-cross-validation. Hold ends where gold and X_t differ, p < alarm. It returns where they agree again,
-p > back, and the tracker gives every class most of the rows that f gives it. Without hold EM starts
-where the whole picture went (registration.py); a member that relabels m rows takes over only where
-its score is larger by stay m.
+p(x, c) = sum_{k of c} w_k N(x; m_k, S_k),  y(x) = argmax_c p(x, c). Members with different numbers
+of components run side by side, and the one that foresaw the last segments best gives the labels.
+For each member and segment X [n, d]:
+1. predict m_k + v_k; EM starts there, or where the whole picture moved, or moved and grew by s, if
+   mean log p(X) is larger by MOVE + GROWTH log^2 s;
+2. score <- fade score + (1 - fade) sum_i log p(x_i | start), before the member has seen X;
+3. EM with the prediction as a prior: as one row for means, one segment for covariances, two for
+   weights: m_k = (m0_k + sum_i r_ik x_i) / (1 + n_k),  P = ridge((n P0 + sum_k A_k) / 2n),
+   S_k = (n w0_k S0_k + A_k + d P) / (n w0_k + n_k + d),  w_k = (n_k + 2 n w0_k) / 3n;
+4. v_k <- v_k + gain (m_k - m_k of the last segment - v_k).
+A symmetric matrix is kept as its entries i <= j (a diagonal one as its diagonal): its `pairs`.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from sdsl.algorithms import bank as banks
-from sdsl.algorithms.bank import Bank
-from sdsl.algorithms.gold_rule import drift, gold_rules, left_out, needed, returns, unlikely
-from sdsl.algorithms.mixture import (
-    Mixture,
-    Priors,
-    by_class,
-    counted_fit,
-    log_density,
-    log_joint,
-    responsibilities,
-)
-from sdsl.algorithms.registration import registered
-from sdsl.algorithms.tracked import Tracked
 from sdsl.core.contract import Labeler, Pseudo, Step
-from sdsl.core.fields import number, setting
-from sdsl.core.finite import scored
+from sdsl.core.draws import Draws
+from sdsl.core.finite import check_scores
 from sdsl.core.learner import Learner
-from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
+from sdsl.core.rows import Rows
+from sdsl.core.settings import Positive, Share, Weight, settings
 
-HELD_ROUNDS = 3  # of EM while class posteriors are fixed to f's
+Array = np.ndarray
+WIDE = 64  # features beyond which covariances are diagonal
+ROWS, ROWS_WIDE = 5, 20  # gold rows that a component needs: 5 per feature, or 20 where diagonal
+GOLD_ROUNDS = 15  # of EM on gold
+STARTS = 10  # of k-means
+FLOOR = 1e-4  # added to every variance
+LEAST = 1e-4  # a component's weight never vanishes, so that its class can come back
+SETTLED = 0.01  # EM ends where no mean moves by more deviations, by the root of its weight
+MOVE, GROWTH = 0.05, 2.0  # nats a row that a move of the whole picture must gain, and per log^2 s
+BLOCK = 2**22  # numbers: rows are classified in blocks of this size
 
 
-@dataclass
+class Priors(NamedTuple):
+    """How much the prediction weighs in EM."""
+
+    mean: float  # rows
+    cov: float  # segments
+    weight: float  # segments
+
+
+GOLD, STREAM = Priors(1e-6, 0.0, 0.0), Priors(1.0, 1.0, 2.0)
+
+
+class Mixture(NamedTuple):
+    """One member: K Gaussians and the class of each."""
+
+    owner: Array  # [K] classes
+    mean: Array  # [K, d]
+    cov: Array  # [K, p], or [1, p]: the same for all
+    weight: Array  # [K]
+    pooled: Array  # [p]
+    velocity: Array  # [K, d]
+    score: float
+
+    @property
+    def numbers(self) -> int:
+        return sum(np.size(part) for part in self[1:])
+
+
+class Terms(NamedTuple):
+    """Rows [n, d] as the terms that EM needs: x_i x_j, x_i and 1, x from their mean."""
+
+    F: Array  # [n, p + d + 1]
+    centre: Array  # [d]
+
+
+@cache
+def pairs(d: int, p: int) -> tuple[Array, Array, Array]:
+    """(i, j, how often the entry ij stands in the whole matrix), [p] each."""
+    i, j = np.diag_indices(d) if p == d else np.triu_indices(d)
+    return i, j, np.where(i == j, 1.0, 2.0)
+
+
+def terms(X: Array, p: int) -> Terms:
+    centre = X.mean(0)
+    x, (i, j, _) = X - centre, pairs(X.shape[1], p)
+    return Terms(np.concatenate([x[:, i] * x[:, j], x, np.ones((len(x), 1))], 1), centre)
+
+
+def ridge(P: Array, N: float, d: int) -> Array:
+    """P [p] of N rows, shrunk to a sphere as if d / 2 of them were one; and FLOOR."""
+    i, j, _ = pairs(d, len(P))
+    diagonal = (i == j).astype(float)
+    return (N * P + 0.5 * d * (P @ diagonal / d) * diagonal) / (N + 0.5 * d) + FLOOR * diagonal
+
+
+def inverse(cov: Array, d: int) -> tuple[Array, Array]:
+    """(inverses [K, d, d], or [K, d] of diagonal ones; log determinants [K])"""
+    if cov.shape[1] == d:
+        return 1 / cov, np.log(cov).sum(1)
+    i, j, _ = pairs(d, cov.shape[1])
+    S = np.empty((len(cov), d, d))
+    S[:, i, j] = S[:, j, i] = cov
+    return np.linalg.inv(S), np.linalg.slogdet(S)[1]
+
+
+def log_joint(mix: Mixture, rows: Terms) -> Array:
+    """log w_k N(x_i; m_k, S_k): [n, K]."""
+    (K, d), p = mix.mean.shape, mix.cov.shape[1]
+    i, j, times = pairs(d, p)
+    u, (A, log_det) = mix.mean - rows.centre, inverse(mix.cov, d)
+    linear = A * u if p == d else (A @ u[:, :, None])[:, :, 0]  # [K, d]
+    square = -0.5 * (A if p == d else A[:, i, j]) * times
+    level = np.log(mix.weight) - 0.5 * ((u * linear).sum(1) + log_det + d * np.log(2 * np.pi))
+    return rows.F @ np.c_[np.broadcast_to(square, (K, p)), linear, level].T
+
+
+def log_sum(joint: Array) -> Array:
+    """log sum_k exp joint_k: [n]."""
+    top = joint.max(1)
+    return top + np.log(np.exp(joint - top[:, None]).sum(1))
+
+
+def responsibilities(joint: Array) -> Array:
+    r = np.exp(joint - joint.max(1, keepdims=True))
+    return r / r.sum(1, keepdims=True)
+
+
+def update(start: Mixture, rows: Terms, r: Array, priors: Priors) -> Mixture:
+    """The M-step: the prediction `start` and the responsibilities r [n, K]."""
+    (K, d), p, n = start.mean.shape, len(start.pooled), len(r)
+    i, j, _ = pairs(d, p)
+    second, first, count = np.split(r.T @ rows.F, [p, p + d], 1)  # [K, p], [K, d], [K, 1]
+    u = (priors.mean * (start.mean - rows.centre) + first) / (priors.mean + count)
+    A = second - first[:, i] * u[:, j] - u[:, i] * first[:, j] + count * u[:, i] * u[:, j]
+    size = (1 + priors.cov) * n
+    pooled = ridge((priors.cov * n * start.pooled + A.sum(0)) / size, size, d)
+    cov, before = pooled[None], n * start.weight[:, None]
+    if len(start.cov) == K:
+        kept = priors.cov * before
+        cov = (kept * start.cov + A + d * pooled) / (kept + count + d)
+    weight = (count + priors.weight * before)[:, 0] / ((1 + priors.weight) * n) + LEAST
+    moved = {"mean": rows.centre + u, "cov": cov, "weight": weight / weight.sum()}
+    return start._replace(**moved, pooled=pooled)
+
+
+def em(
+    start: Mixture, rows: Terms, rounds: int, priors: Priors = STREAM, only: Array | None = None
+) -> Mixture:
+    """EM from the prediction `start`; only [n, K]: the components that a row may belong to."""
+    mix, (i, j, _) = start, pairs(start.mean.shape[1], len(start.pooled))
+    for _ in range(rounds):
+        joint = log_joint(mix, rows)
+        r = responsibilities(joint if only is None else np.where(only, joint, -np.inf))
+        last, mix = mix, update(start, rows, r, priors)
+        way = ((mix.mean - last.mean) ** 2 / mix.pooled[i == j]).sum(1)
+        if (mix.weight * way).max() < SETTLED**2:
+            break
+    return mix
+
+
+def fit(X: Array, y: Array, components: int, classes: int) -> Mixture:
+    """EM within each class of labelled rows, from k-means."""
+    n, d = X.shape
+    p, need = (d, ROWS_WIDE) if d > WIDE else (d * (d + 1) // 2, ROWS * d)
+    near = np.zeros((n, 0), bool)  # [n, K] the rows that each component starts from
+    owner: list[int] = []
+    for c in np.unique(y):
+        own = np.flatnonzero(y == c)
+        k = int(np.clip(len(own) // need, 1, components))
+        part = np.zeros((n, k), bool)
+        with threadpool_limits(1):  # the same bits whatever the machine
+            part[own, KMeans(k, n_init=STARTS, random_state=0).fit(X[own]).labels_] = True
+        near, owner = np.c_[near, part], owner + [c] * k
+    i, j, _ = pairs(d, p)
+    mean = np.stack([X[rows].mean(0) for rows in near.T])
+    within = X - np.stack([X[y == c].mean(0) for c in range(classes)])[y]
+    pooled = ridge((within[:, i] * within[:, j]).mean(0), n, d)
+    K, budget = len(owner), network_numbers(d, classes)
+    one = K * (2 * d + 1) + (K + 1) * p > budget  # covariances of their own are too many numbers
+    cov = np.repeat(pooled[None], 1 if one else K, 0)
+    start = Mixture(np.array(owner), mean, cov, near.mean(0), pooled, 0 * mean, 0.0)
+    return em(start, terms(X, p), GOLD_ROUNDS, GOLD, only=y[:, None] == start.owner)
+
+
+def network_numbers(d: int, classes: int) -> int:
+    """The weights of the default network."""
+    return (d + 1) * 100 + 101 * 100 + 101 * classes
+
+
+def posterior(mix: Mixture, X: Array, classes: int) -> Array:
+    """p(c | x) of rows [n, d]: [n, C]."""
+    width, of = len(mix.pooled) + X.shape[1] + 1, np.eye(classes)[mix.owner]
+    blocks = np.array_split(X, len(X) * width // BLOCK + 1)
+    parts = [responsibilities(log_joint(mix, terms(b, len(mix.pooled)))) @ of for b in blocks]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Tracked(Pseudo):
+    """The tracker's labels and the mixture that gave them, for the replay."""
+
+    mixture: Mixture | None = None
+
+
+@settings
 class Tracker(Labeler):
-    components: list[int] = setting()  # per class; one or two members of the bank for each
-    more: list[int] = setting()  # the same, only where gold shows that they are needed
-    flow: bool = setting()  # also members that fit a linear flow (turn, growth) to the motion
-    fit: Training = setting()  # of the networks that cross-validation on gold needs
-    rounds: int = number(low=1)  # of EM
-    mean: float = number(low=0)  # rows that a predicted mean stands for
-    share: list[float] = setting()  # segments that the last shares stand for; a member each
-    memory: float = number(low=0)  # segments that the last covariances stand for
-    floor: float = number(low=1e-12)  # added to every variance
-    register: bool = setting()  # EM starts where the whole picture went
-    stay: float = number(low=0)  # nats a relabelled row by which another member must be ahead
-    likelihood: bool = setting()  # drift is also tested by the likelihood of rows
-    alarm: float = number(low=0, high=1)
-    back: float = number(low=0, high=1)
+    components: list[Positive]  # per class at most; a member for each
+    rounds: Positive  # of EM
+    gain: Share  # how much of a motion becomes velocity
+    fade: Share  # how much of a score lasts
+    stay: Weight  # nats a relabelled row by which another member must be ahead to take over
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        C, d = learner.classes, gold.X.shape[2]
-        budget = 100 * (d + 1) + 101 * 100 + 101 * C  # the default network's weights
-        self.banks, self.held, self.numbers, plans = [], [], [], []
-        for s, generator in enumerate(draws.generators):
-            X, y = gold.replica(s)
-            X = X.double()
-            asked = banks.plan(y, self.components + self.more, self.flow, self.share, d, C, budget)
-            tried = {
-                k: left_out(X, y, k, asked.form, self.floor, C, generator) for k in asked.components
-            }
-            ks = needed(tried, self.components)
-            likely = max(ks, key=lambda k: tried[k].score)
-            plan = banks.plan(y, ks, self.flow, self.share, d, C, budget, likely)
-            bank = banks.begin(X, y, plan, C, self.floor, generator)
-            self.banks.append(bank)
-            self.numbers.append(plan.numbers)
-            own = {m.components: bank.mix.pick(i) for i, m in enumerate(plan.members) if not m.flow}
-            plans.append((plan.form, own, tried))
-        self.rules = gold_rules(gold, plans, self.fit, learner, draws)
-        self.held = [True] * len(self.banks)
-        self.last: list[int | None] = [None] * len(self.banks)
+        X, y, C = gold.X.double().numpy(), gold.y.numpy(), learner.classes
+        self.members: list[Mixture] = []
+        self.best, self.first, room = 0, True, network_numbers(X.shape[1], C)
+        for k in sorted(self.components):
+            new = fit(X, y, k, C)
+            copy = new.mean.size + new.cov.size + len(new.weight)  # a replay may keep one
+            same = any(len(new.owner) == len(m.owner) for m in self.members)
+            if not self.members or (not same and room >= new.numbers + copy):
+                self.members.append(new)
+                room -= new.numbers
 
-    @torch.no_grad()
+    def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
+        super().restore(state, gold, learner)
+        self.members = [Mixture(*m) for m in state["members"]]
+
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        rows, step = step.X, step.fixed()  # the bank stays in the units of gold
-        f = self.rules[0].network(step.X, learner)  # [S, n, C]
-        asked = any(h and r.by_network for h, r in zip(self.held, self.rules, strict=True))
-        peers = self.rules[0].peers(step.X, learner) if asked else f.argmax(2)  # [S, n]
-        found = [
-            self.one(s, step, f[s], peers[s], generator, learner.classes)
-            for s, generator in enumerate(step.draws.generators)
-        ]
-        y = torch.stack([labels for labels, _, _ in found])
+        X, C = step.fixed().X.double().numpy(), learner.classes
+        rows = terms(X, len(self.members[0].pooled))
+        moved = [self.move(m, rows) for m in self.members]
+        self.members, foreseen = [m for m, _ in moved], [log_p for _, log_p in moved]
+        scores = np.array([m.score for m in self.members])
+        p = [posterior(m, X, C) for m in self.members]
+        y = np.stack([q.argmax(1) for q in p])
+        ahead = 0.0 if self.first else self.stay * (y != y[self.best]).sum(1)
+        self.best, self.first = int(np.argmax(scores - ahead)), False
+        mix = self.members[self.best]
+        share = np.bincount(mix.owner, mix.weight, C)
         log = {
-            name: torch.tensor([one[name] for _, one, _ in found], dtype=torch.float64)
-            for name in found[0][1]
+            "member": float(self.best),
+            "foreseen": float(foreseen[self.best]),
+            "share_least": float(share.min()),
+            "model_numbers": float(sum(m.numbers for m in self.members)),
         }
-        network = torch.tensor(
-            [held and rule.by_network for held, rule in zip(self.held, self.rules, strict=True)]
-        )
-        return Tracked(y, Rows.full(rows, y), log, [rule for _, _, rule in found], network)
+        labels = check_scores(torch.from_numpy(p[self.best]), "the mixture's probabilities")
+        return Tracked(labels.argmax(1), Rows(step.X, labels.argmax(1)), log, mix)
 
-    def one(
-        self, s: int, step: Step, f: Tensor, peers: Tensor, generator: torch.Generator, C: int
-    ) -> tuple[Tensor, dict[str, float], Mixture]:
-        """(labels [n], what to log, the mixture that decides) of replica s."""
-        X, rule, before = step.X[s].double(), self.rules[s], self.banks[s]
-        if not rule.by_network:
-            f, peers = rule.mixture(X, C), rule.own_of(X, C) if self.held[s] else peers
-        gold = step.gold.replica(s)[0].double()
-        fresh = self.held[s]
-        limit = self.alarm if fresh else self.back
-        low = unlikely(rule, X) if self.likelihood else 1.0
-        p = drift(gold, X, rule, peers if fresh else None, low, limit, generator)
-        if fresh and p < self.alarm:
-            self.held[s] = False
-        start, velocity = banks.predict(before)
-        if self.register and not self.held[s]:
-            still = len(before.score) - len(before.inner)
-            turn = rule.turn if fresh else None
-            start, velocity = registered(start, velocity, X, still, turn)
-        score = log_density(start, X).sum(1)
-        score = banks.FADE * before.score + (1 - banks.FADE) * score
-        priors = Priors(self.mean, before.share, self.memory, self.floor)
-        q = f if self.held[s] else None
-        most = HELD_ROUNDS if self.held[s] else self.rounds
-        mix, rounds = counted_fit(start, X, priors, most, q)
-        r = responsibilities(log_joint(mix, X), mix.owner, q)
-        clear = banks.clarity(r, mix.owner, C)
-        bank = replace(banks.move(before, start, velocity, mix, clear), score=score)
-        best = self.chosen(s, bank, X, C)
-        mine = bank.mix.pick(best)
-        joint = by_class(log_joint(mine, X), mine.owner, C)[0].mT  # [C, n]
-        posterior = joint.softmax(0).mT.contiguous()  # [n, C]
-        scored(posterior, "the tracked mixture's probabilities")
-        y = posterior.argmax(1)
-        if not self.held[s] and p > self.back and returns(f.argmax(1), y, C):
-            self.held[s] = True
-        log = report(before, bank, best, posterior, C) | {
-            "rounds": float(rounds),
-            "hold": float(self.held[s]),
-            "hold_p": p,
-            "gold_agreement": float((f.argmax(1) == y).double().mean()),
-            "memory_numbers": 0.0,
-            "model_numbers": float(self.numbers[s]),
-        }
-        self.banks[s] = bank
-        if self.held[s]:
-            return f.argmax(1), log, mine if rule.by_network else rule.gold
-        return y, log, mine
-
-    def chosen(self, s: int, bank: Bank, X: Tensor, C: int) -> int:
-        """The member with the largest score; one that would relabel many rows must be ahead."""
-        score = bank.score - banks.HASTE * (bank.share < bank.share.max())
-        last, best = self.last[s], int(score.argmax())
-        if last is not None and last != best:
-            joint = by_class(log_joint(bank.mix, X), bank.mix.owner, C).mT  # [M, C, n]
-            y = joint.max(1).indices  # argmax is slow where rows lie next to each other
-            relabelled = (y != y[last]).sum(1)
-            best = int((score - self.stay * relabelled).argmax())
-        self.last[s] = best
-        return best
+    def move(self, mix: Mixture, rows: Terms) -> tuple[Mixture, float]:
+        """(the member after the segment, mean log p(x) of its rows by the prediction)"""
+        start = mix._replace(mean=mix.mean + mix.velocity)
+        starts, costs = [start], [0.0]
+        for s in (1.0, growth(start, rows)):
+            centre = start.weight @ start.mean
+            starts.append(start._replace(mean=rows.centre + s * (start.mean - centre)))
+            costs.append(MOVE + GROWTH * np.log(s) ** 2)
+        log_p = [log_sum(log_joint(one, rows)).mean() for one in starts]
+        chosen = int(np.argmax(np.array(log_p) - costs))
+        found = em(starts[chosen], rows, self.rounds)
+        jump = starts[chosen].mean - start.mean  # without a past all of it is velocity
+        gained = self.gain * (found.mean - start.mean) + (1 - self.gain) * self.first * jump
+        score = self.fade * mix.score + (1 - self.fade) * len(rows.F) * log_p[chosen]
+        return found._replace(velocity=mix.velocity + gained, score=float(score)), log_p[chosen]
 
 
-def report(before: Bank, bank: Bank, best: int, posterior: Tensor, C: int) -> dict[str, float]:
-    """What the chosen member saw, for the log."""
-    order = bank.score.sort(descending=True).values
-    now, then = shares(bank, best, C), shares(before, best, C)
-    P = bank.mix.pooled[best]
-    sd = (P if P.dim() == 1 else P.diagonal()).sqrt()
-    speed = (bank.velocity[best] / sd).norm(dim=1)
-    shared = posterior.T @ posterior  # [C, C]
-    size = shared.sum(1)
-    shared = (shared / torch.minimum(size[:, None], size).clamp(min=1e-9)).fill_diagonal_(0)
-    return {
-        "member": float(best),
-        "margin": float(order[0] - order[min(1, len(order) - 1)]),
-        "speed": float(speed @ bank.mix.weight[best]),
-        "share_least": float(now.min()),
-        "share_most": float(now.max()),
-        "share_change": float((now - then).abs().max()),
-        "overlap": float(shared.max()),  # of the two nearest classes: near 1 they may be swapped
-    }
-
-
-def shares(bank: Bank, best: int, C: int) -> Tensor:
-    weight = bank.mix.weight[best]
-    return weight.new_zeros(C).index_add(0, bank.mix.owner[best], weight)
+def growth(mix: Mixture, rows: Terms) -> float:
+    """s^2 = (spread of the rows - spread within components) / (spread between them), pooled = 1."""
+    d, p = mix.mean.shape[1], len(mix.pooled)
+    i, j, times = pairs(d, p)
+    A, u = inverse(mix.pooled[None], d)[0][0], mix.mean - mix.weight @ mix.mean
+    by = times * (A if p == d else A[i, j])
+    cov = np.broadcast_to(mix.cov, (len(u), p))
+    within, between = mix.weight @ cov @ by, mix.weight @ (u[:, i] * u[:, j]) @ by
+    square = (rows.F[:, :p].mean(0) @ by - within) / max(between, 1e-12)
+    return float(np.sqrt(np.clip(square, 1 / 16, 16)))

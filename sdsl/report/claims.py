@@ -99,10 +99,11 @@ def in_paper(claim: Claim) -> str:
 
 @functools.cache
 def statements() -> dict[str, str]:
-    """id -> the claim in general, without a dataset and a metric."""
+    """id -> the claim in general, without a dataset."""
     found = {"cell": "Acc_T of each method on each dataset is the one printed"}
     for entry in _file()["claims"]:
-        text = entry["text"].replace("{metric}; ", "").replace(" ({metric})", "")
+        metrics = [METRIC_NAMES.get(metric, metric) for metric in entry.get("metrics", [])]
+        text = entry["text"].replace("{metric}", " and ".join(metrics))
         found[entry["id"]] = entry.get("short", text.replace(" on {dataset}", ""))
     return found
 

@@ -14,14 +14,12 @@ if TYPE_CHECKING:
     from sdsl.config import Names, Setup
     from sdsl.core.rows import Table
 
-SECTIONS = (
-    *("dataset", "stream", "method", "learner", "labeler", "replay", "lookback"),
-    *("eval", "probe"),
-)
+SECTIONS = "dataset stream method learner labeler replay lookback eval probe".split()
 # Where rows come from; the SHA-256 of the rows themselves says which they are.
 NOT_IN_KEY = ("sources", "expect")
 OTHER_SECTIONS = ("data", "seed", "tracking", "checkpoint", "force")
-ROOMS = ("sdsl.core.", "sdsl.labelers.", "sdsl.replays.", "sdsl.probes.")  # where numbers are made
+# Where numbers are made; those of the data are known by the rows.
+ROOMS = tuple(f"sdsl.{r}." for r in ("core", "labelers", "replays", "probes", "experiment"))
 
 
 @dataclass(frozen=True)
@@ -100,10 +98,9 @@ def code_sha256(targets: tuple[str, ...]) -> str:
 def files(targets: tuple[str, ...]) -> set[Path]:
     """The source files behind these classes: ours, and those of a user's own packages."""
     own = {f"{target.partition('.')[0]}." for target in targets} - {"sdsl."}
-    core = importlib.util.find_spec("sdsl.core")
-    assert core is not None and core.origin
-    queue = [f"sdsl.core.{file.stem}" for file in Path(core.origin).parent.glob("*.py")]
-    queue += [target.rpartition(".")[0] for target in targets]
+    core = Path(__file__).parents[1] / "core"
+    queue = [f"sdsl.core.{file.stem}" for file in core.glob("*.py")]
+    queue += ["sdsl.experiment", *(target.rpartition(".")[0] for target in targets)]
     seen: dict[str, Path | None] = {}
     while queue:
         module = queue.pop()

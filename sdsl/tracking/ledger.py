@@ -122,11 +122,11 @@ class Ledger:
         """The names of runs of this machine whose process has died; they are KILLED now."""
         killed = []
         for run in filter(_is_of_here, self._running("tags.kind = 'run'")):
-            run_id = run.info.run_id
             with suppress(Timeout), self.store.lock(run.data.tags["run_key"], wait=False):
-                if self.client.get_run(run_id).info.status == "RUNNING":  # not ended meanwhile
-                    self.client.set_terminated(run_id, "KILLED")
-                    killed.append(run.info.run_name)
+                now = self.client.get_run(run.info.run_id).info  # it may have ended meanwhile
+                if now.status == "RUNNING":
+                    self.client.set_terminated(now.run_id, "KILLED")
+                    killed.append(now.run_name)
         return killed
 
     def end_sweep(self, sweep: str) -> list[str]:

@@ -68,7 +68,7 @@ def load_R(run: Any, uri: str | None = None) -> np.ndarray:
 
 def load_curves(run: Any, uri: str | None = None) -> pd.DataFrame:
     """One column per curve, index step."""
-    return pd.read_csv(io.BytesIO(load(run, "curves.csv", uri)), index_col="step", dtype=float)
+    return pd.read_csv(io.BytesIO(load(run, "curves.csv", uri)), index_col="step")
 
 
 def load_config(run: Any, uri: str | None = None) -> dict[str, Any]:

@@ -46,8 +46,7 @@ class Store:
 
     def __init__(self, uri: str | None, experiment: str, create: bool = True):
         self.uri, self.experiment = store_uri(uri), experiment
-        self.artifacts: Path | None = None  # where a server puts them
-        name = hashlib.sha256(self.uri.encode()).hexdigest()[:16]
+        name, self.artifacts = hashlib.sha256(self.uri.encode()).hexdigest()[:16], None
         self.locks = Path(pooch.os_cache("sdsl"), "locks", name)
         if file := sqlite_file(self.uri):
             self.locks, self.artifacts = (file.parent / "outputs" / n for n in ("locks", "mlruns"))
@@ -108,7 +107,7 @@ class Store:
                 with suppress(MlflowException):  # another process was faster
                     self.client.create_experiment(self.experiment, place)
                 known = self.client.get_experiment_by_name(self.experiment)
-        except Exception as error:  # on opening, the address or the store is the cause of any error
+        except Exception as error:  # on opening, any error is caused by the store
             raise explained(error, self.uri) from None
         if known is None:
             raise UserError(f"{shown(self.uri)} has no experiment '{self.experiment}'. {START}")
@@ -134,6 +133,8 @@ class PatientClient:
         if (file := sqlite_file(uri)) and not _exists(file):  # MLflow would make an empty one
             raise UserError(f"There is no store {file}. {START}")
         try:
+            if file:
+                file.open("rb").close()  # MLflow tries for minutes to open one that it may not read
             self._client = self._patiently(lambda: MlflowClient(uri))
         except Exception as error:
             raise explained(error, uri) from None
@@ -180,7 +181,7 @@ def explained(error: Exception, uri: str) -> UserError:
 
 
 def _exists(file: Path) -> bool:
-    return file.exists() and not (file.is_file() and file.stat().st_size == 0)
+    return file.is_file() and file.stat().st_size > 0
 
 
 def _may_pass(error: Exception) -> bool:

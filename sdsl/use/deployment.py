@@ -12,7 +12,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,10 +29,12 @@ from sdsl.datasets.files import Input, inputs, user_path
 from sdsl.datasets.tables import Frame, read
 from sdsl.errors import UserError
 from sdsl.estimator import StreamClassifier
+from sdsl.use.config import LabelSettings
 from sdsl.use.saved import from_state, own_modules, to_state
-from sdsl.use.settings import LabelSettings
 
-STATE = "state.sdsl"
+STATE = Path(".sdsl", "state.sdsl")
+READY = Path(".sdsl", "ready")
+GoldRows = dict[Path, int | None]  # resolved path -> rows at its beginning that are gold; None: all
 
 
 @dataclass
@@ -43,16 +45,6 @@ class Book:
     done: dict[str, list[int]] = field(default_factory=dict)  # name -> version of the file
     aside: dict[str, tuple[list[int], str]] = field(default_factory=dict)  # version and reason
     ready: list[str] = field(default_factory=list)  # written, perhaps not moved to `out` yet
-
-
-@dataclass(frozen=True)
-class Gold:
-    """The labelled rows, and how many of each file they are."""
-
-    X: pd.DataFrame
-    y: np.ndarray  # [g] whole numbers if all are, else text
-    taken: dict[Path, int]  # resolved path -> rows at the file's beginning
-    whole: set[Path]  # files that hold no other rows
 
 
 @dataclass(frozen=True)
@@ -69,18 +61,18 @@ class Opened:
 class Deployment:
     """Opened by `opened`, which holds the lock."""
 
-    def __init__(self, out: Path, model: StreamClassifier, book: Book, gold: Gold, plan: Plan):
-        self.out, self.model, self.book, self.gold, self.plan = out, model, book, gold, plan
+    def __init__(self, out: Path, model: StreamClassifier, book: Book, plan: Plan, gold: GoldRows):
+        self.out, self.model, self.book, self.plan, self.gold = out, model, book, plan, gold
 
     def looks(self, given: LabelSettings) -> Iterator[list[Input]]:
         """The files that are there: once, or with watch=true again and again."""
         while True:
             found = inputs(given.files, self.out)
-            if given.watch:  # a file that still grows waits for the next look
-                now = time.time()
-                found = [i for i in found if now - i.path.stat().st_mtime >= given.every]
-            elif not found:
+            if not (found or given.watch):
                 raise UserError(f"files={', '.join(given.files)}: there is no such file.")
+            if given.watch:  # a file that still grows waits for the next look
+                until = time.time() - given.every
+                found = [one for one in found if one.path.stat().st_mtime <= until]
             yield found
             if not given.watch:
                 return
@@ -88,7 +80,7 @@ class Deployment:
 
     def new(self, found: Sequence[Input]) -> list[Input]:
         """Files that are neither done nor set aside as they are now."""
-        book, gold = self.book, self.gold.whole
+        book, gold = self.book, {path for path, rows in self.gold.items() if rows is None}
         some = [i for i in found if i.name not in book.done and i.path.resolve() not in gold]
         return [i for i in some if book.aside.get(i.name, ([], ""))[0] != i.version()]
 
@@ -98,19 +90,13 @@ class Deployment:
         return {i.name for i in found if i.name in done and done[i.name] != i.version()}
 
     def run(
-        self, found: Sequence[Input], size: int | None, on_aside: Callable[[str], None]
-    ) -> Iterator[tuple[list[str], list[dict[str, Any]]]]:
-        """(names, records of their segments) of files that are labelled and safe on disk.
+        self, found: Sequence[Input], size: int | None
+    ) -> Iterator[tuple[int, list[dict[str, Any]], str]]:
+        """(files done, records of their segments, reason if set aside); safe on disk by then.
 
         Without a size each file is a segment. With one, files are joined until they have so many
         rows, and cut evenly into segments of about so many.
         """
-
-        def set_aside(name: str, version: list[int], reason: str) -> None:
-            self.book.aside[name] = version, reason
-            self.save()
-            on_aside(reason)
-
         waiting: list[Opened] = []
         new = self.new(found)
         for one in new:
@@ -118,27 +104,31 @@ class Deployment:
             try:
                 waiting.append(self._open(one, version))
             except UserError as error:
-                set_aside(one.name, version, str(error))
+                yield self._set_aside(one.name, version, str(error))
             if waiting and (one is new[-1] or sum(len(f.X) for f in waiting) >= (size or 0)):
                 try:
-                    yield [file.name for file in waiting], self._label(waiting, size)
+                    yield len(waiting), self._label(waiting, size), ""
                 except NotFinite as error:
                     self.model = _load(self.out, self.model.follower_.config)[0]
                     for file in waiting:
-                        set_aside(file.name, file.version, f"{file.name}: {error}")
+                        yield self._set_aside(file.name, file.version, f"{file.name}: {error}")
                 waiting = []
 
+    def _set_aside(self, name: str, version: list[int], reason: str) -> tuple[int, list[Any], str]:
+        self.book.aside[name] = version, reason
+        self.save()
+        return 1, [], reason
+
     def _open(self, found: Input, version: list[int]) -> Opened:
-        known = [*self.gold.X.columns, self.plan.label]
+        known = [*self.model.feature_names_in_, *self.plan.ignored, self.plan.label]
         try:
             frame = read(found.path, self.plan.label, known)
-            gold = self.gold.taken.get(found.path.resolve(), 0)
+            gold = self.gold.get(found.path.resolve()) or 0
             rows = frame.columns[[name for name in frame.columns if name in known]].iloc[gold:]
             X = self.plan.transform(rows, before=gold)
         except UserError as error:
-            reason = str(error).removeprefix(str(found.path)).removeprefix(": ")
-            gap = "" if reason.startswith(",") else ": "  # ", line 3: ..."
-            raise UserError(f"{found.name}{gap}{reason}") from None
+            reason = str(error).removeprefix(str(found.path)).lstrip(":, ")
+            raise UserError(f"{found.name}: {reason}") from None
         return Opened(found.name, version, frame, X, frame.labels(self.plan.label))
 
     def _label(self, files: Sequence[Opened], size: int | None) -> list[dict[str, Any]]:
@@ -147,14 +137,15 @@ class Deployment:
         parts = np.array_split(np.arange(len(X)), max(1, round(len(X) / size)) if size else 1)
         labels, names = [], ", ".join(file.name for file in files)
         for i, part in enumerate(parts, 1):
-            codes, _ = label = follower.step(X[part])
-            labels.append(label)
-            where = f"{names} ({i} of {len(parts)})" if len(parts) > 1 else names
-            known = truth[part].dropna()  # a new class counts as wrong
-            right = known == pd.Series(np.array(follower.classes, object)[codes], part)[known.index]
-            balanced = right.groupby(known).mean().mean()
-            scores = {"accuracy": float(right.mean()), "balanced_accuracy": float(balanced)}
-            follower.records[-1] |= {"files": where} | scores
+            labels.append(follower.step(X[part]))
+            known = truth[part].dropna()  # a class that gold lacks counts as wrong
+            said = pd.Series(np.array(follower.classes, object)[labels[-1][0]], part)
+            right = known == said[known.index]
+            follower.records[-1] |= {
+                "files": f"{names} ({i} of {len(parts)})" if len(parts) > 1 else names,
+                "accuracy": float(right.mean()),
+                "balanced_accuracy": float(right.groupby(known).mean().mean()),
+            }
         codes, confidence = (np.concatenate(one) for one in zip(*labels, strict=True))
         ends = np.cumsum([len(file.X) for file in files])[:-1]
         for file, y, p in zip(files, np.split(codes, ends), np.split(confidence, ends), strict=True):
@@ -175,18 +166,17 @@ class Deployment:
         own = np.array(file.given[:gold], dtype=classes.dtype)
         columns["label"] = np.concatenate([own, classes[codes]])
         columns["confidence"] = np.round(np.concatenate([np.ones(gold), confidence]), 6)
-        target = self.out / ".sdsl" / "ready" / file.name
+        target = self.out / READY / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, file.frame.data(columns))
 
     def save(self) -> None:
         """From here on the labels count."""
-        state = to_state(self.model) | {"deployment": asdict(self.book)}
-        save_state(self.out / ".sdsl" / STATE, state)
+        save_state(self.out / STATE, to_state(self.model) | {"deployment": asdict(self.book)})
 
     def publish(self) -> None:
         """Move the copies that the state lists; delete others, of a process that was killed."""
-        ready = self.out / ".sdsl" / "ready"
+        ready = self.out / READY
         for name in self.book.ready:
             if (ready / name).exists():
                 (self.out / name).parent.mkdir(parents=True, exist_ok=True)
@@ -199,22 +189,22 @@ class Deployment:
 @contextmanager
 def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterator[Deployment]:
     """The deployment of the folder `out`, new or as it was left, for this process alone."""
-    out, gold = user_path(given.out), read_gold(given.gold, given.label)
-    plan = prepare(gold.X, given.label, given.drop, given.use)
-    method, used = config["method"]["name"], [column.name for column in plan.columns]
-    model = StreamClassifier(method, seed).fit_config(gold.X[used], gold.y, config, plan)
+    out, (X, y, gold) = user_path(given.out), read_gold(given.gold, given.label)
+    plan = prepare(X, given.label, given.drop, given.use)
+    model = StreamClassifier(config["method"]["name"], seed)
+    model.fit_config(X[[column.name for column in plan.columns]], y, config, plan)
     try:
-        (out / ".sdsl").mkdir(parents=True, exist_ok=True)
+        (out / READY).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"out={out}: cannot be made ({error.strerror}).") from None
     try:
         with FileLock(out / ".sdsl" / "lock", timeout=0):
             book = Book()
-            if (out / ".sdsl" / STATE).exists():
+            if (out / STATE).exists():
                 fresh = model
                 model, book = _load(out, fresh.follower_.config)
                 _refuse_others(model, fresh, out)
-            deployment = Deployment(out, model, book, gold, plan)
+            deployment = Deployment(out, model, book, plan, gold)
             deployment.publish()
             yield deployment
     except Timeout:
@@ -223,51 +213,45 @@ def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterat
 
 def _load(out: Path, config: Mapping[str, Any]) -> tuple[StreamClassifier, Book]:
     """The content of the state file; the modules of the config at hand are trusted."""
-    file = out / ".sdsl" / STATE
-    state = load_state(file)
-    model = from_state(StreamClassifier, state, file, own_modules(config))
-    if "deployment" not in state:
-        raise UserError(f"{file}: the model of no deployment. Use another out=.")
-    return model, Book(**state["deployment"])
+    state = load_state(out / STATE)
+    model = from_state(StreamClassifier, state, out / STATE, own_modules(config))
+    return model, Book(**state.get("deployment", {}))
 
 
 def _refuse_others(model: StreamClassifier, fresh: StreamClassifier, out: Path) -> None:
     """The model of a folder goes on only with the settings and gold that it was begun with."""
     old, new = model.follower_, fresh.follower_
-    same = {name: old.config[name] == value for name, value in new.config.items()}
-    same["seed"] = model.seed == fresh.seed
-    same["label=, drop= or use="] = model.columns_ == fresh.columns_
-    classes = np.array_equal(model.classes_, fresh.classes_)
+    others = [name for name, value in new.config.items() if old.config[name] != value]
+    if model.seed != fresh.seed:
+        others.append("seed")
     rows = old.gold.X.equal(new.gold.X) and old.gold.y.equal(new.gold.y)
-    same["gold"] = classes and rows
-    if others := [name for name, equal in same.items() if not equal]:
-        raise UserError(
-            f"out={out} was begun with another {', '.join(others)}. Use the same, or another out=."
-        )
+    if not (rows and old.classes == new.classes and model.columns_ == fresh.columns_):
+        others.append("gold, label=, drop= or use=")
+    if others:
+        text = f"out={out} was begun with another {', '.join(others)}."
+        raise UserError(f"{text} Use the same, or another out=.")
 
 
-def read_gold(patterns: Sequence[str], label: str) -> Gold:
-    """The rows of the gold files, each up to its first row without a label."""
+def read_gold(patterns: Sequence[str], label: str) -> tuple[pd.DataFrame, np.ndarray, GoldRows]:
+    """(columns, labels [g], rows by file) of the gold files, each up to a row without a label."""
     frames = [read(found.path, label) for found in inputs(patterns)]
     if not frames:
         raise UserError(f"gold={', '.join(patterns)}: there is no such file.")
-    parts, labels, taken, whole = [], [], {}, set()
+    parts, labels, taken = [], [], {}
     for frame in frames:
         if label not in frame.columns:
             there = ", ".join(frame.columns.columns[:20])
             raise UserError(f"{frame.path}: there is no column '{label}'; it has {there}.")
         given = [*frame.labels(label), None]
-        count, path = given.index(None), frame.path.resolve()
-        if not count:
+        if not (count := given.index(None)):
             raise UserError(f"{frame.path}: the first row has no label; gold begins with labels.")
-        parts.append(frame.columns.iloc[:count])
+        parts.append(frame.columns.iloc[:count].drop(columns=label))
         labels += given[:count]
-        taken[path] = count
-        whole |= {path} if count == len(frame) else set()
+        taken[frame.path.resolve()] = count if count < len(frame) else None
     if any(set(part.columns) != set(parts[0].columns) for part in parts):
         raise UserError("The gold files have different columns; give files of one kind.")
     if len(set(labels)) < 2:
         raise UserError(f"gold has one class only ({labels[0]}); expected at least two.")
     numbers = all(re.fullmatch(r"-?(0|[1-9]\d{0,17})", str(name)) for name in labels)
-    rows = pd.concat(parts, ignore_index=True).drop(columns=label)
-    return Gold(rows, np.array(labels, dtype=np.int64 if numbers else str), taken, whole)
+    y = np.array(labels, dtype=np.int64 if numbers else str)
+    return pd.concat(parts, ignore_index=True), y, taken

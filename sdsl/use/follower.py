@@ -7,7 +7,7 @@ forgotten: asking never changes later labels.
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -16,18 +16,21 @@ import torch
 from torch import Tensor
 
 from sdsl.core.adaptation import Adaptation
+from sdsl.core.contract import Log
 from sdsl.core.draws import Draws
 from sdsl.core.finite import NotFinite
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
 from sdsl.core.rows import Rows
 from sdsl.experiment import one_thread
-from sdsl.use.method import SECTIONS, blind_parts
+from sdsl.use.config import blind_parts
 from sdsl.use.monitor import FAR, Monitor
 
+SECTIONS = ("method", "labeler", "replay", "lookback", "learner", "stream")  # of a config
 # The columns of the history; after them the shares of the classes and the log of the method.
 RECORD = ("step", "rows", "seconds", "warnings", "confidence", "drift", "far", "valley")
 CHUNK = 10_000  # rows asked for at a time
+Ask = Callable[[Tensor], Tensor]
 log = logging.getLogger(__name__)
 
 
@@ -62,12 +65,37 @@ class Follower:
 
         A segment that would leave NaN in the model is refused, and the model stays as it was.
         """
-        if not len(X):
-            self._record({"step": self.adaptation.t, "rows": 0, "warnings": "empty segment"})
-            return np.zeros(0, np.int64), np.zeros(0)
+        start, y, confidence = time.perf_counter(), np.zeros(0, np.int64), np.zeros(0, np.float32)
+        record: dict[str, Any] = dict.fromkeys([*RECORD, *self.share_names], float("nan"))
+        record |= {"rows": len(X), "warnings": "empty segment"}
+        if len(X):
+            y, p, logged = self._learn(X)
+            confidence = p[np.arange(len(y)), y]
+            signs, alarms = self.monitor.judge(X, y)
+            shares = np.bincount(y, minlength=len(self.classes)) / len(y)
+            record = {name: float(value) for name, value in logged.items()} | record | signs
+            record |= dict(zip(self.share_names, shares.tolist(), strict=True))
+            record |= {"confidence": float(confidence.mean()), "warnings": "; ".join(alarms)}
+        record |= {"step": self.adaptation.t, "seconds": time.perf_counter() - start}
+        self.records.append(record)
+        if record["warnings"]:
+            log.warning("step %d: %s", record["step"], record["warnings"])
+        return y, confidence
+
+    def _learn(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, Log]:
+        """(labels [n], probabilities [n, C], log)"""
         before = self.adaptation.state() if self.adaptation.t else None
         try:
-            return self._step(X)
+            with one_thread():
+                if before is None:
+                    self.adaptation.begin(tensor(X))
+                pseudo, logged = self.adaptation.step(tensor(X))
+                with self.adaptation.watched("prediction"):
+                    y = self.predict(X) if pseudo.y is None else pseudo.y.numpy()
+                    p = self.probabilities(X)
+                    if not np.isfinite(p).all():
+                        raise NotFinite("the model's probabilities are no numbers (NaN)")
+            return y, p, logged
         except NotFinite as error:
             self.adaptation = self._new()
             if before is not None:
@@ -76,43 +104,6 @@ class Follower:
                 f"The model cannot follow this segment of {len(X)} rows and stays as it was. "
                 f"{error}"
             ) from None
-
-    def _step(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        start = time.perf_counter()
-        with one_thread():
-            if not self.adaptation.t:
-                self.adaptation.begin(tensor(X))
-                self.preview = None
-            pseudo, logged = self.adaptation.step(tensor(X))
-            with self.adaptation.watched("prediction"):
-                y = self.predict(X) if pseudo.y is None else pseudo.y.numpy()
-                p = self.probabilities(X)
-                if not np.isfinite(p).all():
-                    raise NotFinite("the model's probabilities are no numbers (NaN)")
-        confidence = p[np.arange(len(y)), y]
-        signs, alarms = self.monitor.judge(X, y)
-        shares = np.bincount(y, minlength=len(self.classes)) / len(y)
-        self._record(
-            {
-                "step": self.adaptation.t,
-                "rows": len(X),
-                "seconds": time.perf_counter() - start,
-                "warnings": "; ".join(alarms),
-                "confidence": float(confidence.mean()),
-                **signs,
-                **dict(zip(self.share_names, shares.tolist(), strict=True)),
-            },
-            logged,
-        )
-        return y, confidence
-
-    def _record(self, values: Mapping[str, Any], logged: Mapping[str, float] | None = None) -> None:
-        """Append a row of the history; a log cannot replace a column of our own."""
-        empty = dict.fromkeys([*RECORD, *self.share_names], float("nan")) | {"seconds": 0.0}
-        own = empty | dict(values)
-        self.records.append({k: float(v) for k, v in (logged or {}).items()} | own)
-        if own["warnings"]:
-            log.warning("step %d: %s", own["step"], own["warnings"])
 
     def _current(self) -> Adaptation:
         """The model to ask: before the first step, one fitted to gold alone."""
@@ -125,28 +116,31 @@ class Follower:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Labels [n] by the model as it is now."""
-        with one_thread():
-            model = self._current()
-            labels = [model.learner.predict(model.scaler(x)) for x in tensor(X).split(CHUNK)]
-        return torch.cat(labels).numpy()
+        return self._ask(X, lambda learner: learner.predict)
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
         """[n, C]: w p + (1 - w) / C with w = min(1, (2 / farness)^2), p those of the model.
 
         A classifier that gives labels only (1-NN) is certain of them.
         """
-        with one_thread():
-            model = self._current()
-            ask = model.learner.probabilities
-            if model.learner.classifier is not None:
-                ask = getattr(model.learner.classifier, "probabilities", None)
-            if ask is None:
-                p = np.eye(len(self.classes))[self.predict(X)]
-            else:
-                p = torch.cat([ask(model.scaler(x)) for x in tensor(X).split(CHUNK)]).double()
-                p = (p / p.sum(1, keepdim=True)).numpy()
+
+        def asked(learner: Learner) -> Ask:
+            if learner.classifier is None:
+                return learner.probabilities
+            labels = lambda x: torch.eye(learner.classes)[learner.predict(x)]  # noqa: E731
+            return getattr(learner.classifier, "probabilities", labels)
+
+        p = self._ask(X, asked)
+        p = p / p.sum(1, keepdims=True)
         w = np.minimum(1.0, (FAR / np.maximum(self.monitor.farness(X), FAR)) ** 2)[:, None]
         return (w * p + (1 - w) / p.shape[1]).astype(np.float32)  # no more digits mean anything
+
+    def _ask(self, X: np.ndarray, question: Callable[[Learner], Ask]) -> np.ndarray:
+        """The answers to all rows, some at a time."""
+        with one_thread():
+            model = self._current()
+            ask = question(model.learner)
+            return torch.cat([ask(model.scaler(x)) for x in tensor(X).split(CHUNK)]).numpy()
 
     def state(self) -> dict[str, Any]:
         """All of it as plain data."""

@@ -27,27 +27,25 @@ TRUSTED = ("sdsl.core", "sdsl.labelers", "sdsl.replays", "sklearn")  # modules a
 
 def to_state(model: "StreamClassifier") -> dict[str, Any]:
     """All of a fitted model; `from_state` makes it again."""
-    names, params = getattr(model, "feature_names_in_", None), model.get_params()
-    params["overrides"] = None if model.overrides is None else dict(model.overrides)
-    params["config_dir"] = None if model.config_dir is None else str(model.config_dir)
+    names, folder = getattr(model, "feature_names_in_", None), model.config_dir
+    plain = {"overrides": model.overrides and dict(model.overrides), "seed": int(model.seed)}
     return {
         "kind": KIND,
         "version": VERSION,
-        "params": params,
+        "params": {"method": model.method, "config_dir": folder and str(folder)} | plain,
         "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
         "features": model.n_features_in_,
         "feature_names": None if names is None else list(map(str, names)),
-        "columns": None if model.columns_ is None else model.columns_.plain(),
+        "columns": model.columns_ and model.columns_.plain(),
         "follower": model.follower_.state(),
     }
 
 
 def from_state(cls: type[T], state: Any, path: str | Path, modules: Sequence[str]) -> T:
     """The model that `to_state` was given; path is named in refusals."""
-    if not isinstance(state, Mapping) or state.get("kind") != KIND:
-        raise UserError(f"{path}: not the file of a {KIND}.")
-    if state.get("version") != VERSION:
-        raise UserError(f"{path}: written by another version of sdsl; fit a new model.")
+    known = isinstance(state, Mapping) and state.get("kind") == KIND
+    if not known or state.get("version") != VERSION:
+        raise UserError(f"{path}: not the file of a {KIND} of this version of sdsl.")
     try:
         _refuse_foreign(state["follower"]["config"], modules, path)
         model = cls(**state["params"])
@@ -56,8 +54,7 @@ def from_state(cls: type[T], state: Any, path: str | Path, modules: Sequence[str
         model.n_features_in_ = state["features"]
         if state["feature_names"] is not None:
             model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-        columns = state["columns"]
-        model.columns_ = None if columns is None else Plan.from_plain(columns)
+        model.columns_ = state["columns"] and Plan.from_plain(state["columns"])
         model.follower_ = Follower.from_state(state["follower"])
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise UserError(f"{path}: damaged ({type(error).__name__}: {error}).") from None
@@ -76,21 +73,19 @@ def _targets(config: Mapping[str, Any]) -> list[str]:
 
 
 def _refuse_foreign(config: Mapping[str, Any], modules: Sequence[str], path: str | Path) -> None:
-    allowed = (*TRUSTED, *modules)
     for target in _targets(config):
         module = target.rpartition(".")[0]
-        if not _within(module, allowed):
+        try:  # the module of the class itself: others may have imported it
+            if _within(module, (*TRUSTED, *modules)):
+                module = get_class(target).__module__
+        except Exception as error:
+            raise UserError(f"{path} names {target}, which is not here ({error}).") from None
+        if not _within(module, (*TRUSTED, *modules)):
             raise UserError(
                 f"{path} names a class of the module {module}, which is not one of sdsl's. If you "
                 f"trust it, name it: modules=['{module}']."
             )
-        try:
-            home = get_class(target).__module__
-        except Exception as error:
-            raise UserError(f"{path} names {target}, which is not here ({error}).") from None
-        if not _within(home, allowed):  # a class that the module has merely imported
-            raise UserError(f"{path} names {target}, which is not one of sdsl's classes.")
 
 
 def _within(module: str, parents: Sequence[str]) -> bool:
-    return any(module == parent or module.startswith(f"{parent}.") for parent in parents)
+    return any(f"{module}.".startswith(f"{parent}.") for parent in parents)

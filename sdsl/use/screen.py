@@ -37,15 +37,16 @@ class Screen:
             self.note(f"{names}: changed after it was labelled; to label it, give it a new name.")
             self.changed |= changed
         waiting = len(deployment.new(found))
-        set_aside = lambda reason: self.result(f"set aside: {reason}")  # noqa: E731
-        for names, records in deployment.run(found, size, set_aside):
-            waiting -= len(names)
+        for files, records, refused in deployment.run(found, size):
+            waiting -= files
+            if refused:
+                self.result(f"set aside: {refused}")
             for record in records:
                 numbers = [f"{k} {record[k]:.3f}" for k in SHOWN if record[k] == record[k]]
                 rows = f"{record['rows']} rows in {record['seconds']:.1f} s"
                 self.result(f"{record['files']}: {', '.join([rows, *numbers])}")
-                for text in filter(None, record["warnings"].split("; ")):
-                    self.result(f"  warning: {text}")
+                if record["warnings"]:
+                    self.result(f"  warning: {record['warnings']}")
             if waiting:
                 self.note(f"files to go: {waiting}")
         return self.lines > before

@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from made_steps import learner, step
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
-from support import blobs, component, run
+from support import blobs, run
 
-from sdsl.algorithms.influence_function import influence, logistic
-from sdsl.core.contract import Step
+from sdsl.config.schema import component
 from sdsl.core.learner import Learner
-from sdsl.core.replica import Draws, Rows
-from sdsl.labelers.influence import Queues, pick, split
-
-torch.set_num_threads(1)  # dozens of tiny solves: threads only get in each other's way
-
-FAST = ("labeler.fit.steps=20", "replay.fit.steps=20", "learner.pretrain.steps=50")
+from sdsl.core.rows import Rows
+from sdsl.labelers.influence import influence, logistic, pick, split
 
 
 def toy(seed, d=2, n=40):
@@ -120,35 +116,20 @@ def test_pick_repeats_only_where_the_pool_is_too_small():
     assert set(pick(pool[:3], 20, u).tolist()) <= {0, 1, 2}
 
 
-def test_queues_evict_the_oldest_of_a_class_and_gold_with_them():
-    X, y = torch.arange(5.0)[:, None], torch.tensor([0, 0, 1, 0, 1])
-    queues = Queues(X, y)
-    queues.push(0, torch.tensor([[10.0], [11.0]]))
-    queues.evict(3)
-    kept, labels = queues.rows(X)
-    assert kept.squeeze(1).tolist() == [3, 10, 11, 2, 4]  # class 1, not pushed to, keeps its gold
-    assert labels.tolist() == [0, 0, 0, 1, 1]
-
-
 class Fixed(Learner):
-    """A model that says what the test wants: class x_0 > 0, as sure as |x_0|."""
-
-    def __init__(self, classes=2):
-        super().__init__((2, classes), [0])
+    """Class x_0 > 0, as sure as |x_0|."""
 
     def probabilities(self, x):
-        p = torch.zeros(*x.shape[:2], self.classes)
-        right = (x[:, :, 0] > 0).long()
-        return p.scatter(2, right[:, :, None], x[:, :, :1].abs().clamp(0.5, 1.0))
+        right = (x[:, 0] > 0).long()[:, None]
+        return torch.zeros(len(x), 2).scatter(1, right, x[:, :1].abs().clamp(0.5, 1.0))
 
 
 def refill(X, stored=None, **settings):
-    """The buffer that RECORD leaves of X [n, 2] (one replica), with the model above."""
-    X = torch.tensor(X, dtype=torch.float32)[None]
-    gold = Rows.full(torch.tensor([[[-9.0, 0.0], [9.0, 0.0]]]), torch.tensor([[0, 1]]))
-    stored = Rows.empty_like(X) if stored is None else stored
-    step = Step(1, gold, stored, X, [], Draws([0], "batches"))
-    return component("labeler", "influence", refit=False, **settings).label(step, Fixed())
+    """The buffer that RECORD leaves of X [n, 2], with the model above."""
+    gold = Rows(torch.tensor([[-9.0, 0.0], [9.0, 0.0]]), torch.tensor([0, 1]))
+    now = step(gold, stored or Rows.empty(2), torch.tensor(X, dtype=torch.float32))
+    made = component("labeler", "influence", refit=False, **settings)
+    return made.label(now, Fixed((2, 2), now.draws))
 
 
 def two_sided(n=200, seed=0):
@@ -159,80 +140,67 @@ def two_sided(n=200, seed=0):
 
 def test_the_buffer_holds_its_share_of_each_class_and_gold_is_evicted():
     pseudo = refill(two_sided(), size=20)
-    X, y = pseudo.rows.replica(0)
-    assert torch.bincount(y).tolist() == [10, 10]
-    assert X.abs().max() < 9  # the gold rows at +-9 were the oldest
-    assert pseudo.y.tolist() == [[0] * 100 + [1] * 100]
+    assert torch.bincount(pseudo.rows.y).tolist() == [10, 10]
+    assert pseudo.rows.X.abs().max() < 9  # the gold rows at +-9 were the oldest
+    assert pseudo.y.tolist() == [0] * 100 + [1] * 100
+
+
+def test_the_oldest_rows_of_a_class_go_first():
+    """Class 1 gets no new rows and keeps its own, the newest of them."""
+    old = Rows(
+        torch.tensor([[-i, 0.0] for i in range(2, 6)] + [[7.0, 0]]), torch.tensor([0] * 4 + [1])
+    )
+    X = np.stack([-np.linspace(0.5, 1, 9), np.zeros(9)], 1)
+    kept = refill(X[-2:], stored=old, size=6).rows
+    assert kept.X[kept.y == 0][:, 0].tolist() == pytest.approx([-5, -0.9375, -1])
+    assert kept.X[kept.y == 1][:, 0].tolist() == [7]
 
 
 def test_the_most_influential_row_is_the_last_to_be_evicted():
     X = two_sided()
     big, small = (refill(X, size=size).rows for size in (40, 8))
     for c in (0, 1):
-        long, short = (rows.replica(0)[0][rows.replica(0)[1] == c] for rows in (big, small))
+        long, short = (rows.X[rows.y == c] for rows in (big, small))
         assert torch.equal(long[-4:], short)
 
 
 def test_keep_gold_leaves_gold_outside_the_queues():
-    pseudo = refill(two_sided(), size=400, keep_gold=True)
-    assert pseudo.rows.replica(0)[0].abs().max() < 9
-    assert refill(two_sided(), size=400).rows.replica(0)[0].abs().max() == 9
+    assert refill(two_sided(), size=400, keep_gold=True).rows.X.abs().max() < 9
+    assert refill(two_sided(), size=400).rows.X.abs().max() == 9
 
 
 def test_rows_below_the_cut_never_enter():
-    X = refill(two_sided(), size=100, cut=0.8).rows.replica(0)[0]
+    X = refill(two_sided(), size=100, cut=0.8).rows.X
     mine = X[X[:, 0].abs() < 9]  # not the gold rows, which are never cut
     assert len(mine) and mine[:, 0].abs().min() > 0.8
+    nothing = refill(two_sided(), cut=1.0)
+    assert nothing.rows.X.tolist() == [[-9, 0], [9, 0]] and nothing.log["pushed"] == 0
 
 
 def test_one_predicted_class_falls_back_to_confidence():
     X = np.stack([np.linspace(0.5, 1, 50), np.zeros(50)], 1)
     pseudo = refill(X, size=20)
-    rows, y = pseudo.rows.replica(0)
-    assert pseudo.log["classes_by_confidence"].tolist() == [1]
-    assert rows[y == 1][:, 0].tolist() == pytest.approx(X[-10:, 0])  # the surest, worst first
-    assert (y == 0).sum() == 1  # the other class keeps what it has
-
-
-def test_nothing_above_the_cut_leaves_the_buffer_alone():
-    pseudo = refill(two_sided(), cut=1.0)
-    assert pseudo.rows.replica(0)[0].tolist() == [[-9, 0], [9, 0]]
-    assert pseudo.log["pushed"].tolist() == [0]
+    assert pseudo.log["classes_by_confidence"] == 1
+    mine = pseudo.rows.X[pseudo.rows.y == 1][:, 0]
+    assert mine.tolist() == pytest.approx(X[-10:, 0])  # the surest, worst first
+    assert (pseudo.rows.y == 0).sum() == 1  # the other class keeps its gold row
 
 
 def test_a_large_gold_set_is_trimmed_to_the_buffer():
-    outcome = run("method=record", *FAST, "stream.max_segments=2", "lookback.size=10").outcome
+    how = ("method=record", "replay.fit.steps=20", "learner.pretrain.steps=50")
+    outcome = run(*how, "stream.max_segments=2", "lookback.size=10").outcome
     assert (outcome.curves["stored"] <= 10).all()
 
 
-@pytest.mark.parametrize("refit", ["true", "false"])
-def test_fusing_changes_no_bit(refit):
-    data = blobs(classes=3, drift=1.0, spread=1.5)
-    how = ("method=record", *FAST, "stream.max_segments=3", f"labeler.refit={refit}")
-    how += ("labeler.fit.consistency=1",)
-    fused = run(*how, data=data, seeds=(0, 1, 2)).outcome
-    alone = run(*how, data=data, seeds=(1,)).outcome
-    assert np.array_equal(fused.R[1], alone.R[0], equal_nan=True)
-    for name, curve in alone.curves.items():
-        assert np.array_equal(fused.curves[name][1], curve[0], equal_nan=True), name
-
-
 def test_its_own_network_leaves_the_learner_alone():
-    X = torch.tensor(two_sided(), dtype=torch.float32)[None]
-    learner, gold = Learner((2, 5, 2), [0]), Rows.full(X[:, 95:105], torch.ones(1, 10).long())
-    before = learner.copy()
-    step = Step(1, gold, Rows.empty_like(X), X, before, Draws([0], "batches"))
+    X, of = torch.tensor(two_sided(), dtype=torch.float32), learner(2, 5, 2)
+    before, now = of.copy(), step(Rows(X[95:105], torch.ones(10).long()), Rows.empty(2), X)
     own = component("labeler", "influence", fit={"steps": 3, "consistency": 1.0})
-    own.label(step, learner)
-    assert all(torch.equal(a, b) for a, b in zip(before, learner.theta, strict=True))
+    own.label(now, of)
+    assert all(map(torch.equal, before, of.theta)) and of.sizes == (2, 5, 2)
 
 
 def test_it_follows_a_rotating_stream():
-    how = (
-        "method=record",
-        "stream.gold=record",
-        "labeler.refit=false",
-        "learner.pretrain.steps=50",
-    )
-    outcome = run(*how, data=blobs(drift=3.0, spread=0.8), seeds=(0,)).outcome
+    how = ("method=record", "stream.gold=record", "learner.pretrain.steps=50")
+    outcome = run(*how, data=blobs(drift=3.0, spread=0.8)).outcome
     assert outcome.curves["test_acc"].mean() > 0.9

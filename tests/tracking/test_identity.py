@@ -1,58 +1,90 @@
-"""Who a run is: config, data, seed and code decide, and nothing else."""
+"""Which changes of config, data and code make another run, and which do not."""
 
-from sdsl import experiment
-from sdsl.config.compose import composed
+from pathlib import Path
+
+import pytest
+from support import blobs, composed
+
+from sdsl.config import setup
 from sdsl.tracking import identity
+from sdsl.tracking.identity import code_sha256, describe, run_key, targets
 
 
-def setup(*overrides: str):
-    return experiment.setup(composed("method=st", *overrides))
+def key(config: dict, table=None) -> str:
+    return describe(setup(config), table or blobs()).group_key
 
 
-def test_identity_is_config_data_seed_and_code():
-    key = identity.group_key(setup(), "data")
-    assert identity.group_key(setup("seed=paper", "force=true"), "data") == key
-    assert identity.group_key(setup("data.root=/elsewhere"), "data") == key
-    assert identity.group_key(setup("fuse=false", "tracking.experiment=x"), "data") == key
-    assert identity.group_key(setup(), "other data") != key
-    assert identity.group_key(setup(), "data", "other code") != key
-    assert identity.group_key(setup("eval.every=2"), "data") != key
-    assert identity.group_key(setup("dataset.segment_size=99"), "data") != key
-    assert identity.group_key(setup("method=jt"), "data") != key
-    assert identity.run_key(key, 0) != identity.run_key(key, 1)
+def test_a_group_and_its_tags():
+    table = blobs(rows=600, classes=3)
+    group = describe(setup(composed("method=st")), table)
+    assert group.tags["rows"] == "600" and group.tags["classes"] == "3"
+    assert group.tags["standing"] == "own" and group.tags["method"] == "st"
+    assert group.tags["stream_sha256"] == table.digest()
+    assert len({run_key(group.group_key, seed) for seed in range(5)}) == 5
+    assert {len(group.tags[name]) for name in ("group_key", "code_sha256")} == {64}
 
 
-def test_code_that_counts_and_code_that_does_not():
-    files = identity.code_files(setup())
-    core = {f"sdsl.core.{name}" for name in ("engine", "learner", "metrics", "stream")}
-    assert core | {"sdsl.labelers.none", "sdsl.replays.none", "sdsl.probes.none"} < files.keys()
-    outside = ("datasets", "tracking", "launch", "report", "bench", "run", "labelers.oracle")
-    assert not [name for name in files if name.startswith(tuple(f"sdsl.{o}" for o in outside))]
-    assert "sdsl.labelers.oracle" in identity.code_files(setup("method=jt"))
+@pytest.mark.parametrize(
+    ("section", "change", "same"),
+    [
+        ("learner", {"hidden": [7]}, False),
+        ("lookback", {"size": 7}, False),
+        ("eval", {"every": 2}, False),
+        ("stream", {"gold": "record"}, False),
+        ("method", {"name": "mine"}, False),
+        ("dataset", {"segment_size": 50}, False),
+        ("seed", {"values": [7, 8]}, True),
+        ("tracking", {"experiment": "other", "uri": "http://host"}, True),
+        ("data", {"root": "/elsewhere"}, True),
+        ("checkpoint", {"seconds": None}, True),
+        ("dataset", {"sources": [], "expect": {"rows": 7}}, True),
+    ],
+)
+def test_a_config_is_its_settings(section, change, same):
+    config = composed("method=st")
+    changed = config | {section: config[section] | change}
+    assert (key(config) == key(changed)) is same
 
 
-def test_a_changed_file_is_another_code(tmp_path, monkeypatch):
-    (tmp_path / "strange").mkdir()
-    (tmp_path / "strange" / "part.py").write_text(
-        "from sdsl.labelers.none import NoLabels\nfrom . import helper\nclass Part(NoLabels): ...\n"
-    )
-    helper = tmp_path / "strange" / "helper.py"
-    helper.write_text("x = 1\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    config = composed("method=st") | {"labeler": {"name": "strange.part"}}
-    made = experiment.setup(config)
-    assert "strange.helper" in identity.code_files(made)
-    before = identity.code_sha256(made)
-    helper.write_text("x = 2\n")
-    identity._code_sha256.cache_clear()
-    assert identity.code_sha256(made) != before
+def test_a_note_changes_nothing_and_other_rows_do():
+    config = composed("method=st")
+    assert key(config) == key(config | {"note": "hi", "tags": {"owner": "me"}, "force": True})
+    assert key(config) != key(config, blobs(seed=1))
 
 
-def test_the_shape_of_the_data_that_ran_is_described():
-    made = setup("dataset=twonorm")
-    table = experiment.load(made)
-    group = identity.describe(made, table)
-    assert (group.data_rows, group.data_features, group.data_classes) == (*table.X.shape, 2)
-    assert group.tags()["data_rows"] == str(len(table.y))
-    assert group.name == "st · twonorm"
-    assert group.group_key == identity.group_key(made, table.digest())
+def component(folder: Path, name: str, text: str = "", **more: str) -> str:
+    """A package of a user's own with a labeler; its `_target_`."""
+    package = folder / name
+    package.mkdir()
+    head = "from sdsl.core.contract import Labeler\n"
+    (package / "own.py").write_text(f"{head}{text}\nclass Own(Labeler): ...\n")
+    for other, source in more.items():
+        (package / f"{other}.py").write_text(source)
+    return f"{name}.own.Own"
+
+
+def test_code_may_move_but_not_change(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    one = code_sha256((component(tmp_path, "lab_a"),))
+    assert code_sha256((component(tmp_path, "lab_b"),)) == one, "another place"
+    assert code_sha256((component(tmp_path, "lab_c", "# changed"),)) != one
+    beside = component(tmp_path, "lab_d", "from .helper import f", helper="f = 1")
+    changed = component(tmp_path, "lab_e", "from .helper import f", helper="f = 2")
+    assert code_sha256((beside,)) != code_sha256((changed,)), "a file that it imports"
+
+
+def test_a_class_that_moves_is_the_same_setting():
+    config, table = composed("method=st"), blobs()
+    moved = config | {"labeler": config["labeler"] | {"_target_": "sdsl.labelers.none2.NoLabels"}}
+    reduced = [identity._without_places(identity.settings(c)) for c in (config, moved)]
+    assert reduced[0] == reduced[1] and reduced[0]["labeler"]["_target_"] == "NoLabels"
+    assert key(config, table)  # the class itself is found
+
+
+def test_numbers_depend_on_the_core_and_on_their_components_alone():
+    robust = targets(composed("method=ours"))
+    assert "sdsl.labelers.robust.Robust" in robust
+    files = {file.as_posix().rpartition("sdsl/")[2] for file in identity.files(robust)}
+    assert {"core/engine.py", "labelers/robust.py", "experiment.py"} <= files
+    assert not any(file.startswith(("datasets", "tracking", "launch", "config")) for file in files)
+    assert "replays/meta.py" not in files

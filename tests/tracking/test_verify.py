@@ -1,90 +1,96 @@
-"""python -m sdsl.verify: the same bits and nothing false, or what differs."""
-
-import shutil
+"""verify: the same bits, or the differences; exports of an older form are composed anew."""
 
 import numpy as np
 import pytest
-from cli import TINY, TINY_NAME, call, client, runs, stored
-from mlflow.entities import Metric, RunTag
+from made import ledger
+from support import ROOT, blobs, composed
 
+from sdsl import experiment, verify
+from sdsl.config import composed as compose
+from sdsl.config import setup
 from sdsl.errors import UserError
-from sdsl.verify import main, verify
+from sdsl.report import export
+from sdsl.tracking.identity import describe
+
+CONFIG = composed("method=jt", "replay.fit.steps=5", "learner.pretrain.steps=5")
 
 
 @pytest.fixture
-def run(here):
-    """A finished run, with another one beside it."""
-    assert call(*TINY, "seed=0,5") == 0
-    return runs()[1]
+def run(here, monkeypatch):
+    """A recorded run of a made-up stream."""
+    table = blobs(drift=1.0)
+    monkeypatch.setattr(experiment, "load", lambda setup: table)
+    made = setup(CONFIG)
+    books, group = ledger(), describe(made, table)
+    with books.recording(group, 3) as run_id:
+        books.log(run_id, group, 3, experiment.run(made, 3, table))
+    return run_id
 
 
-def names(lines: list[str]) -> list[str]:
-    return [line.split(":")[0] for line in lines]
-
-
-def test_a_logged_run_is_rerun_and_compared(run, capsys):
-    run_id = run.info.run_id
-    verdict = verify(run_id)
-    assert (verdict.name, verdict.same, verdict.cells) == (f"{TINY_NAME} · seed 5", True, 0)
-    assert verdict.differences == verdict.false_statements == []
-    assert main([run_id]) == 0
+def test_a_run_is_verified_bit_for_bit(run, here, capsys, monkeypatch):
+    assert verify.main([run]) == 0
     out = capsys.readouterr().out
-    assert "R is the same, bit for bit." in out
-    assert out.splitlines()[-1].startswith("Look at them: mlflow ui, then open http://127.0.0.1")
-    assert run_id in out.splitlines()[-1]
-
-    file = stored(run, "R.npy")
+    assert "jt" in out and "R is the same, bit for bit." in out and run in out
+    assert "none that is recorded" in out
+    file = here / "outputs" / "mlruns" / run / "artifacts" / "R.npy"
     R = np.load(file)
-    R[1, 0] = np.nextafter(R[1, 0], 2)  # one bit
+    R[1, 2] = np.nextafter(R[1, 2], 0)
     np.save(file, R)
-    client().set_tag(run_id, "torch", "1.0.0")
-    client().set_tag(run_id, "stream_sha256", "0" * 64)
-    verdict = verify(run_id)
-    assert not verdict.same and verdict.cells == 1
-    assert names(verdict.differences) == ["stream_sha256", "torch"]
-    assert names(verdict.false_statements) == ["R_sha256", "run_key"]
-
-    assert main([run_id]) == 1
+    ledger().client.set_tag(run, "torch", "1.0")
+    other = blobs(drift=1.0, seed=1)
+    assert verify.main([run]) == 1
     out = capsys.readouterr().out
-    assert "R differs in 1 cells" in out and "torch: was 1.0.0, is" in out
+    assert "R differs in 1 cells" in out and "torch: was 1.0, is 2" in out
+    monkeypatch.setattr(experiment, "load", lambda setup: other)
+    assert verify.main([run]) == 1
+    out = capsys.readouterr().out
+    assert "stream_sha256: was" in out and "run_key: was" in out and "acc_online: was" in out
 
 
-def test_a_copied_config_is_noticed(run):
-    """The other seed's config and R, even with tags that fit the files."""
-    for name in ("config.yaml", "R.npy"):
-        shutil.copy(stored(runs()[0], name), stored(run, name))
-    verdict = verify(run.info.run_id)
-    assert verdict.cells == 0 and not verdict.same  # the copied config gives the copied R
-    found = names(verdict.false_statements)
-    assert found[:3] == ["R_sha256", "config_sha256", "run_key"] and "acc_online" in found
-    for name in ("R_sha256", "config_sha256"):
-        client().set_tag(run.info.run_id, name, runs()[0].data.tags[name])
-    found = names(verify(run.info.run_id).false_statements)
-    assert found[0] == "run_key" and "acc_online" in found
+@pytest.mark.parametrize("words", [["0" * 32], ["no id"], ["--sample", "2", "nowhere"]])
+def test_a_refusal_is_one_sentence(here, capsys, words):
+    assert verify.main(words) == 2
+    assert "Traceback" not in (err := capsys.readouterr().err) and words[-1] in err
 
 
-@pytest.mark.parametrize("name", ["acc_online", "swap_steps", "online"])
-def test_an_edited_metric_is_noticed(run, capsys, name):
-    later = Metric(name, 0.99, 2**41, 10)
-    client().log_batch(run.info.run_id, metrics=[later], tags=[RunTag("note", "edited")])
-    verdict = verify(run.info.run_id)
-    assert verdict.cells == 0 and not verdict.same
-    assert names(verdict.false_statements) == [name]
-    assert main([run.info.run_id]) == 1
-    assert f"{name}: the run says 0.99" in capsys.readouterr().out
+def test_a_parent_is_no_run_to_verify(run, capsys):
+    parent = ledger().client.get_run(run).data.tags["mlflow.parentRunId"]
+    assert verify.main([parent]) == 2 and "not a finished run" in capsys.readouterr().err
 
 
-def test_what_is_no_run_is_refused(run, capsys):
-    for run_id in ("../../etc/passwd", "0" * 32, runs("group")[0].info.run_id):
-        with pytest.raises(UserError):
-            verify(run_id)
-    stored(run, "R.npy").write_bytes(b"")
-    assert main([run.info.run_id]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+def old_form(**labeler) -> dict:
+    """method=ours on spam as the first exports have it."""
+    config = compose("method=ours", "dataset=spam", "lookback.size=7")
+    for part in ("labeler", "replay"):
+        config[part]["name"] = config[part].pop("_target_").rpartition(".")[2].lower()
+    config["probe"] = {"name": "flatness", "rows": 9}
+    config["eval"] |= {"context": False, "columns": "auto"}
+    config["labeler"] |= labeler
+    return config
 
 
-def test_a_store_elsewhere(run, monkeypatch, tmp_path, capsys):
-    line = [run.info.run_id, "--uri", f"sqlite:///{stored(run, 'R.npy').parents[4] / 'mlflow.db'}"]
-    monkeypatch.chdir(tmp_path)
-    assert main(line) == 0
-    assert "R is the same, bit for bit." in capsys.readouterr().out
+def test_an_export_of_the_old_form_is_composed_anew():
+    new = verify.current(old_form(rounds=3))
+    assert new["lookback"]["size"] == 7 and new["labeler"]["rounds"] == 3
+    assert new["labeler"]["_target_"].endswith("Robust") and new["probe"]["rows"] == 9
+    assert setup(new).name == "ours"
+    assert verify.current(CONFIG) == CONFIG | {"data": compose()["data"]}
+    with pytest.raises(UserError, match=r"labeler.gone no longer exists"):
+        verify.current(old_form(gone=1))
+    for section in ("method", "dataset"):
+        with pytest.raises(UserError, match="gone"):
+            verify.current(old_form() | {section: {"name": "gone"}})
+
+
+def test_a_sample_counts_what_is_the_same_and_what_is_left_out(run, capsys, monkeypatch):
+    R = experiment.run(setup(CONFIG), 3).outcome.R[1:]
+    R[0, 0] = np.nan  # not evaluated
+    other = R + 0.1
+    made = [(CONFIG, R), (CONFIG, other), (old_form(gone=1), R), (CONFIG, R[:2])]
+    exported = [export.Exported("name", c, 3, matrix, 0.5, "0" * 64) for c, matrix in made]
+    monkeypatch.setattr(export, "sample", lambda *args: iter(exported))
+    assert verify.main(["--sample", "4", str(ROOT)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "name: R is the same, bit for bit" and "R differs in" in lines[1]
+    assert "left out" in lines[2] and "another shape" in lines[3]
+    assert lines[-1] == "1 of 3 are the same, bit for bit; 1 left out."

@@ -177,7 +177,7 @@ def test_files_that_cannot_be_used_are_set_aside(days, capfd):
     assert call("stream.scaler=none") == 0
     out = capfd.readouterr().out
     assert out.count("set aside: day") == 6 and "column c is missing" in out
-    assert "day0.csv, line 1: not UTF-8" in out
+    assert "set aside: day0.csv: not UTF-8" in out
     assert "day2.csv: The model cannot follow this segment of 60 rows and stays as it was" in out
     assert labelled(count=4).confidence.notna().all()  # the rest went on; nothing is half written
     assert call("stream.scaler=none") == 0
@@ -225,7 +225,7 @@ def test_refusals_are_one_sentence_and_write_nothing(days, words, sentence, capf
 
 def test_another_model_needs_another_folder(days, capfd):
     assert call() == 0
-    others = {"seed=1": "seed", "lookback.size=7": "lookback", "drop=[a]": "drop="}
+    others = {"seed=1": "another seed.", "lookback.size=7": "another lookback.", "drop=[a]": "drop="}
     for word, name in others.items():
         assert call(word) == 2
         err = capfd.readouterr().err

@@ -92,7 +92,7 @@ def test_also_before_the_first_segment_and_in_another_process(quick, turning, tm
     ("change", "sentence"),
     [
         (lambda s: {"kind": "Something"}, "not the file of a StreamClassifier"),
-        (lambda s: s | {"version": 0}, "another version"),
+        (lambda s: s | {"version": 0}, "of this version"),
         (lambda s: s | {"params": {"metod": "st"}}, "damaged"),
         (lambda s: {k: v for k, v in s.items() if k != "follower"}, "damaged"),
         (lambda s: aimed(s, "os.system"), "module os, which is not one of sdsl's"),

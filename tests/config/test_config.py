@@ -1,0 +1,136 @@
+"""Configs: every file of conf/ is taken, every mistake is refused in a sentence."""
+
+from dataclasses import MISSING, fields
+
+import pytest
+from cli import ROOT
+from hydra.utils import get_class
+
+from sdsl.config import component, composed, names, parts, sections, setup
+from sdsl.config.refusals import REFUSED, message
+from sdsl.errors import UserError
+
+CONF = ROOT / "conf"
+
+
+def options(group: str) -> list[str]:
+    files = (CONF / group).rglob("*.yaml")
+    return sorted(file.relative_to(CONF / group).with_suffix("").as_posix() for file in files)
+
+
+@pytest.mark.parametrize("group", ["method", "labeler", "replay", "probe", "seed"])
+def test_every_file_of_conf_makes_what_it_names(group):
+    for name in options(group):
+        assert (CONF / group / f"{name}.yaml").read_text().startswith("#"), "the first line says it"
+        config = composed(f"{group}={name}", *(["stream.scaler=none"] if group != "method" else []))
+        made = setup(config, [f"{group}={name}"])
+        if group == "method":
+            assert made.name == name
+            assert parts(config).method.labeler == made.method.labeler
+
+
+@pytest.mark.parametrize("name", options("dataset"))
+def test_every_dataset_is_composed(name):
+    path = ["dataset.path=x.csv"] if name.startswith("own/csv") else []
+    assert composed(f"dataset={name}", *path)["dataset"]["name"]
+
+
+def test_yaml_is_the_only_home_of_a_value():
+    config = composed()
+    assert [field.name for field in fields(sections.Config)] == list(config)
+    classes = [get_class(config[group]["_target_"]) for group in ("labeler", "replay", "probe")]
+    classes += [type(setup(config).method.lookback), type(setup(config).stream)]
+    classes += [sections.DataConfig, sections.TrackingConfig, sections.LearnerConfig]
+    for cls in classes:
+        for field in fields(cls):
+            assert field.default is MISSING and field.default_factory is MISSING, (cls, field.name)
+
+
+def test_the_command_line_wins_over_the_method():
+    made = setup(composed("method=jt", "labeler=none", "lookback.size=7"))
+    assert type(made.method.labeler).__name__ == "NoLabels"
+    assert type(made.method.replay).__name__ == "Joint" and made.method.lookback.size == 7
+
+
+def test_a_component_with_values_changed():
+    made = component("labeler", "confidence", size=7, fit={"steps": 3})
+    assert (made.size, made.fit.steps, made.fit.batch) == (7, 3, 32)
+
+
+def test_a_folder_of_ones_own(tmp_path):
+    (tmp_path / "labeler").mkdir()
+    (tmp_path / "labeler" / "mine.yaml").write_text("defaults: [confidence, _self_]\nsize: 3\n")
+    assert composed("labeler=mine", config_dir=str(tmp_path))["labeler"]["size"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["method=our"], "Did you mean 'ours'?"),
+        (["metod=st"], "Did you mean 'method'?"),
+        (["seed=papr"], "Did you mean 'paper'?"),
+        (["lookback.siez=3"], "Did you mean 'size'?"),
+        (["learner.pretain.lr=1"], "Did you mean 'pretrain'?"),
+        (["+labeler.roundz=3"], "labeler has no setting 'roundz'. Did you mean 'rounds'? Choices:"),
+        (["+lookback.q=1"], "lookback has no setting 'q'. Choices: select, shares, size."),
+        (["+labler.rounds=3"], "The config has no section 'labler'. Did you mean 'labeler'?"),
+        (["labeler.rounds=-1"], "labeler.rounds=-1 should be greater than or equal to 1."),
+        (["labeler.rounds=2.5"], "labeler.rounds=2.5 should be a valid integer."),
+        (["labeler.ils=gramm"], "labeler.ils='gramm' should be 'project', 'gram' or 'off'."),
+        (["labeler.fit.steps=-1"], "labeler.fit.steps=-1 should be greater than or equal to 0."),
+        (["learner.pretrain.lr=inf"], "learner.pretrain.lr=inf should be a finite number."),
+        (["learner.hidden=[-1]"], "learner.hidden=-1 should be greater"),
+        (["lookback.size=abc"], "lookback.size='abc' should be a valid integer."),
+        (["stream.gold=foo"], "stream.gold='foo' should be 'segment' or 'record'"),
+        (["stream.max_segments=0"], "stream.max_segments=0 should be greater"),
+        (["eval.every=0"], "eval.every=0"),
+        (["dataset.segment_size=1"], "dataset.segment_size=1 should be greater"),
+        (["dataset.segment_size=???"], "dataset.segment_size has no value: set"),
+        (["dataset=own/csv"], "dataset.path has no value"),
+        (["checkpoint.seconds=-1"], "checkpoint.seconds=-1.0 should be greater"),
+        (["seed.values=[1,1]"], "each seed once"),
+        (["seed.values=[]"], "seed.values=[]"),
+        (["seed.values=[-1]"], "seed.values=-1 should be greater"),
+        (["force=perhaps"], "not a valid bool"),
+        (["tracking.model=perhaps"], "not a valid bool"),
+        (["~labeler.rounds"], "labeler.rounds has no value"),
+        (["labeler._target_=nobodys.package.Labels"], "No module named 'nobodys'"),
+        (["labeler._target_=sdsl.labelers.none.Nothing"], "sdsl.labelers.none.Nothing"),
+        (["labeler=none", "labeler._target_=sdsl.replays.none.NoReplay"], "expected a Labeler"),
+        (["labeler=none", "~labeler._target_"], "labeler needs a _target_"),
+        (["method=scargc", "stream.scaler=running"], "Set stream.scaler=frozen."),
+        (["method=jt", "tracking.model=true"], "reads true labels"),
+        (["+method.labeler=none"], "'# @package _global_'"),
+    ],
+)
+def test_refusals(words, said):
+    with pytest.raises(REFUSED) as refusal:
+        setup(composed(*words))
+    assert said in message(refusal.value)
+    if isinstance(refusal.value, UserError):
+        assert message(refusal.value).count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ([], "ours · ug_2c_2d"),
+        (["method=st", "dataset=spam", "seed.values=[3]", "+note=hi", "force=true"], "st · spam"),
+        (["labeler=oracle", "lookback.size=7"], "ours (labeler=oracle, lookback.size=7) · ug_2c_2d"),
+        (["++labeler.rounds=2"], "ours (labeler.rounds=2) · ug_2c_2d"),
+        (["dataset=spam", "dataset.order=chronological"], "ours · spam (order=chronological)"),
+        (["stream.gold=record"], "ours · ug_2c_2d (stream.gold=record)"),
+        (["stream.scaler=frozen"], "ours (stream.scaler=frozen) · ug_2c_2d"),
+        (
+            ["probe=flatness", "stream.max_segments=3", "eval.every=2", "data.root=null"],
+            "ours · ug_2c_2d · eval.every=2, probe=flatness, max_segments=3",
+        ),
+    ],
+)
+def test_names(words, name):
+    assert str(names(setup(composed(*words), words))) == name
+
+
+def test_a_users_own_keys_are_kept():
+    config = composed("+note=hi", "+tags.owner=me")
+    assert setup(config).config["note"] == "hi" and config["tags"] == {"owner": "me"}

@@ -1,0 +1,166 @@
+"""Trust in gold and prototypes with shares: against slow loops, and on cases made by hand."""
+
+import numpy as np
+import pytest
+import torch
+from made_steps import step
+from sklearn.metrics import cohen_kappa_score
+
+from sdsl.core.draws import Draws
+from sdsl.core.rows import Rows
+from sdsl.labelers.trust import Trust, agreement, assign_by_shares, kappa, overlap
+
+C = 3
+
+
+def two_classes(n: int, name: str, turn: float = 0.0, noise: int = 0) -> Rows:
+    """Two Gaussians at -2 and 2 on the first axis, turned by `turn` half circles; noise axes."""
+    y, angle = torch.arange(n) % 2, torch.tensor(np.pi * turn)
+    centre = (4.0 * y - 2)[:, None] * torch.stack([angle.cos(), angle.sin()])
+    centre = torch.cat([centre, torch.zeros(n, noise)], 1)
+    return Rows(centre + Draws(0, name).normal(n, 2 + noise), y)
+
+
+def trusted(gold: Rows, kept: Rows, now: Rows, power: float = 3) -> float:
+    return float(Trust(2 * power, power)(step(gold, kept, now.X), 2))
+
+
+@pytest.mark.parametrize(
+    ("turn", "noise", "low", "high"),
+    [(0, 0, 0.4, 1), (0, 200, 0.4, 1), (0.25, 0, 0, 0.05), (0.5, 0, 0, 0.001), (1, 0, 0, 0)],
+    ids=["stay", "stay, 200 axes of noise", "move", "near a crossing", "changed places"],
+)
+def test_gold_is_trusted_as_far_as_it_holds(turn, noise, low, high):
+    gold = two_classes(500, "gold", 0, noise)
+    assert low <= trusted(gold, *(two_classes(n, str(n), turn, noise) for n in (100, 500))) <= high
+
+
+def test_gold_is_trusted_fully_without_a_vote_and_with_power_0():
+    gold, swapped = two_classes(20, "gold"), two_classes(9, "kept", 1)
+    assert trusted(gold, Rows.empty(2), gold) == 1
+    assert trusted(gold, swapped[:4], gold) == 1  # five rows vote
+    assert trusted(gold, swapped, swapped) == 0
+    assert trusted(gold, swapped, swapped, power=0) == 1
+
+
+def test_with_one_gold_row_per_class_agreement_is_with_the_lookback_alone():
+    gold, now = two_classes(2, "gold"), two_classes(2, "now")
+    assert trusted(gold, two_classes(40, "kept"), now, 1) == overlap(gold.X, now.X) ** 2
+    assert trusted(gold, two_classes(40, "kept", 1), now) == 0
+
+
+def slow_kappa(D, y, L, z, barred=False) -> float:
+    votes = []
+    for i, x in enumerate(D):
+        order = [k for k in np.linalg.norm(L - x, axis=1).argsort() if not (barred and k == i)]
+        votes.append(np.bincount(z[order[:5]]).argmax())
+    return cohen_kappa_score(y, votes)
+
+
+def slow_overlap(D, X) -> float:
+    hits = 0
+    for i, x in enumerate(X):
+        others = np.delete(np.linalg.norm(X - x, axis=1), i)
+        hits += np.linalg.norm(D - x, axis=1).min() < others.min()
+    return min(1, hits / len(X) / (len(D) / (len(D) + len(X) - 1)))
+
+
+def test_trust_against_loops():
+    gold, kept, now = two_classes(30, "g"), two_classes(20, "k", 0.2), two_classes(40, "n", 0.2)
+    (D, y), (L, z) = ((rows.X.numpy(), rows.y.numpy()) for rows in (gold, kept))
+    near, theirs = slow_overlap(D, now.X.numpy()), slow_kappa(D, y, L, z)
+    own = slow_kappa(D, y, D[: len(L)], y[: len(L)], barred=True)
+    assert float(overlap(gold.X, now.X)) == pytest.approx(near, abs=1e-6)
+    assert float(kappa(gold, kept, 2)) == pytest.approx(theirs, abs=1e-6)
+    assert float(agreement(gold, kept, 2)) == pytest.approx(np.clip(theirs / own, 0, 1), abs=1e-6)
+    slow = (near**2 * np.clip(theirs / own, 0, 1)) ** 3
+    assert trusted(gold, kept, now) == pytest.approx(slow, abs=1e-5)
+
+
+# Shares
+
+
+def rows(sizes, seed=0, m=4):
+    """(features [n, m], labels [n]) of Gaussian classes 3 standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    f = rng.normal(size=(len(y), m)) + 3 * np.eye(len(sizes), m)[y]
+    return torch.tensor(f).float(), torch.tensor(y)
+
+
+def means(f, y, classes=C):
+    return torch.stack([f[y == c].mean(0) for c in range(classes)])
+
+
+def slow(f, U, y, logits, trust, before):
+    """The formula, row by row, with the inverse of the spread in the span of the prototypes."""
+    f, U, y = f.double().numpy(), U.double().numpy(), y.numpy()
+    count = np.bincount(y, minlength=len(U)) + np.array(before) + 1
+    share = np.log(count / count.sum())
+    basis = np.linalg.svd(U - U.mean(0))[2][: len(U) - 1]
+    gaps = (f - U[y]) @ basis.T
+    inverse = np.linalg.inv(gaps.T @ gaps / len(y))
+    p = logits.double().numpy()
+    p = p - np.log(np.exp(p).sum(1, keepdims=True))
+    found = []
+    for x, own in zip(f, p, strict=True):
+        far = [(basis @ (x - u)) @ inverse @ (basis @ (x - u)) for u in U]
+        score = share - np.array(far) / 2
+        found.append(np.argmax((1 - trust / 2) * score + trust / 2 * own))
+    return found
+
+
+@pytest.mark.parametrize("before", [(0, 0, 0), (20, 100, 5)])
+@pytest.mark.parametrize("trust", [0.0, 0.4, 1.0])
+def test_shares_against_a_slow_version(trust, before):
+    f, y = rows([60, 30, 10])
+    logits, U = torch.randn(100, C, generator=torch.Generator().manual_seed(0)), means(f, y)
+    given = torch.tensor(trust), torch.tensor(before)
+    found, share = assign_by_shares(f, U, y, logits, *given, rounds=1)
+    assert found.tolist() == slow(f, U, y, logits, trust, before)
+    counts = np.array([61, 31, 11]) + before
+    assert share.tolist() == pytest.approx((counts / counts.sum()).tolist())
+
+
+def test_a_rare_class_is_not_filled_up():
+    """Nearest prototypes give class 1 the edge of class 0; with shares it keeps its own rows."""
+    f, y = rows([1900, 100], m=2)
+    U = means(f, y, 2)
+    nearest = torch.cdist(f, U).argmin(1)
+    found, _ = assign_by_shares(f, U, y, torch.zeros(2000, 2), torch.zeros(()), torch.zeros(2))
+    assert int(found[y == 0].sum()) < int(nearest[y == 0].sum()) / 2
+    assert int((found != y).sum()) < int((nearest != y).sum())
+
+
+def test_the_last_shares_keep_a_rare_class_from_taking_half_of_a_large_one():
+    """Both prototypes stand in the large class, as after a network that cut it in two."""
+    f, y = rows([950, 50], m=2)
+    U = means(f, (f[:, 0] < f[:950, 0].mean()).long(), 2)
+    given = torch.cdist(f, U).argmin(1), torch.zeros(1000, 2), torch.zeros(())
+    free, bound = (
+        assign_by_shares(f, U, *given, before)[0]
+        for before in (torch.zeros(2), torch.tensor([1900.0, 100.0]))
+    )
+    assert (free[y == 0] == 1).float().mean() > 0.2
+    assert (bound[y == 0] == 1).float().mean() < 0.05
+
+
+def test_trust_in_gold_lets_the_network_vote():
+    f, y = rows([40, 40, 40])
+    other = 20 * torch.nn.functional.one_hot((y + 1) % C, C).float()
+    alone, both = (
+        assign_by_shares(f, means(f, y), y, other, torch.tensor(trust), torch.zeros(C))[0]
+        for trust in (0.0, 1.0)
+    )
+    assert (alone == y).float().mean() > 0.9
+    assert (both == y).float().mean() < 0.5
+
+
+def test_prototypes_in_one_place_and_empty_classes_break_nothing():
+    f, y = rows([40, 40, 40])
+    U = means(f, y)
+    U[2] = U[1]
+    rest = torch.zeros(120, C), torch.tensor(0.5), torch.zeros(C)
+    for at, labels in ((U, torch.zeros_like(y)), (0 * U, y)):
+        found, share = assign_by_shares(f, at, labels, *rest)
+        assert found.min() >= 0 and found.max() < C and share.isfinite().all()

@@ -1,0 +1,34 @@
+"""Steps of made-up rows, as a component is given them."""
+
+import torch
+from torch import Tensor
+
+from sdsl.core.contract import Pseudo, Step
+from sdsl.core.draws import Draws
+from sdsl.core.learner import Learner
+from sdsl.core.rows import Rows
+from sdsl.core.scaler import Scaler
+
+SEED = 3
+
+
+def learner(*sizes: int, seed: int = SEED) -> Learner:
+    return Learner(sizes, Draws(seed, "init"))
+
+
+def step(gold: Rows, lookback: Rows, X: Tensor, **more) -> Step:
+    one = Scaler.identity(X.shape[1])
+    given = {"t": 2, "theta": [], "draws": Draws(SEED, "batches"), "scaler": one, "first": one}
+    return Step(gold=gold, lookback=lookback, X=X, **given | more)
+
+
+def two_sided(stored: int = 20, gold: int = 30, label: int = 0) -> tuple[Step, Pseudo]:
+    """Gold, stored rows and a segment that overlap; `label` is every pseudo-label."""
+    X = Draws(SEED, "rows").normal(60, 2)
+    D = Rows(X[:gold] - 1, (X[:gold, 0] > 0).long())
+    kept = Rows(X[:stored] + 1, torch.full((stored,), label))
+    return step(D, kept, X + 1), Pseudo(None, Rows(X + 1, torch.full((60,), label)))
+
+
+def same(a: Learner, b: Learner) -> bool:
+    return all(map(torch.equal, a.theta, b.theta))

@@ -1,0 +1,75 @@
+"""A store behind `mlflow server`, and the printed link followed in Chromium."""
+
+import shutil
+import threading
+
+import pytest
+from made import CONFIG, group, ledger, record, runs, trial
+from servers import Mlflow
+
+from sdsl.tracking import address
+from sdsl.tracking.results import load_config, load_curves, load_R, results
+from sdsl.tracking.store import WORKING
+
+pytestmark = pytest.mark.slow
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture
+def server(here):
+    made = Mlflow(f"sqlite:///{here}/mlflow.db", here).start()
+    yield made
+    made.kill()
+
+
+def test_runs_on_a_server_that_restarts_in_between(server, here, monkeypatch):
+    monkeypatch.setenv("HOME", str(here))  # the locks are below it
+    books = ledger(server.uri)
+    books.client.patience = 10 * WORKING  # on a busy machine a server takes long to start
+    with books.recording(group(), 0) as run_id:
+        server.kill()
+        again = threading.Thread(target=server.start)
+        again.start()
+        books.log(run_id, group(), 0, trial())
+        again.join()
+    record(books, 1)
+    table = results(server.uri)
+    assert table.seed.tolist() == [0, 1]
+    for run in (run_id, table.iloc[0]):
+        assert load_R(run, server.uri).tobytes() == trial().outcome.R[1:].tobytes()
+        assert load_config(run, server.uri)["labeler"] == CONFIG["labeler"]
+        assert len(load_curves(run, server.uri)) == 6
+    assert runs(books, "group")[0].data.metrics["n_seeds"] == 2
+    assert set(books.finished(group())) == {0, 1} and books.stale() == []
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
+def test_the_printed_link_shows_these_runs_and_no_others(server, tmp_path, monkeypatch):
+    selenium = pytest.importorskip("selenium.webdriver")
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    books = ledger(server.uri)
+    first, _ = record(books, 0, 1)
+    options = selenium.ChromeOptions()
+    options.binary_location = CHROMIUM
+    flags = (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-dev-shm-usage",
+        "window-size=1600,900",
+    )
+    for flag in (*flags, f"user-data-dir={tmp_path / 'chromium'}"):
+        options.add_argument(f"--{flag}")
+    service = selenium.ChromeService(shutil.which("chromedriver"))
+    browser = selenium.Chrome(options=options, service=service)
+    try:
+        link = address.view(server.uri, books.store.experiment_id, [first.run_id])
+        browser.get(link.removeprefix("View in MLflow: "))
+        name = "ours (a=1) · spam · seed"
+        page = WebDriverWait(browser, 600)
+        page.until(lambda b: f"{name} 0" in b.find_element("tag name", "body").text)
+        seen = browser.find_element("tag name", "body").text
+        assert f"{name} 1" not in seen and "spam (dddd" in seen  # the column Dataset
+    finally:
+        browser.quit()
