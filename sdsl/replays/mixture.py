@@ -1,96 +1,123 @@
-"""Present and past in one rule: h(x) = argmax_c lambda p_now(x, c) + (1 - lambda) p_mem(x, c).
+"""Present and past in one rule: p(x, c) = lambda p_now(x, c) + (1 - lambda) mean_s p_s(x, c).
 
-p_now is the labeler's mixture, or one fitted to the newly labelled rows; p_mem are the clusters of
-memory. Where gold says that the network is better than such a mixture, the network
-predicts: it is trained on the newly labelled rows and on samples of memory.
+p_now is the tracker's mixture, or one fitted to the newly labelled rows of another labeler. The p_s
+are snapshots of it, of every h-th segment from gold on: owners, weights, means, and variances v
+along gold's axes, S = L diag(v) L^T with L L^T = the covariance within the classes of gold. h
+doubles whenever the snapshots hold more numbers than `rows` rows with labels would.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from sdsl.algorithms.gold_folds import out_of_fold
-from sdsl.algorithms.present import Present
-from sdsl.algorithms.recalling import Recalling
-from sdsl.algorithms.rehearsal import Rehearsal
-from sdsl.algorithms.tracked import Tracked
-from sdsl.core.contract import Pseudo, Replay, Step
-from sdsl.core.fields import choice, number, setting
+from sdsl.core.contract import Log, Pseudo, Replay, Step
+from sdsl.core.draws import Draws
 from sdsl.core.learner import Learner
-from sdsl.core.replica import Draws, Rows
-from sdsl.core.training import Training
+from sdsl.core.rows import Rows
+from sdsl.core.settings import Count, Positive, Share, settings
+from sdsl.labelers.tracker import Array, Mixture, Tracked, fit, pairs, posterior
 
 
-@dataclass
+class Snapshot(NamedTuple):
+    t: int
+    owner: Array  # [K]
+    weight: Array  # [K]
+    mean: Array  # [K, d]
+    var: Array  # [K, d] along gold's axes
+
+    @property
+    def numbers(self) -> int:
+        return sum(np.size(part) for part in self)
+
+
+@settings
 class MixtureRule(Replay):
-    present: float = number(low=0, high=1)  # lambda
-    rows: float = number(low=0)  # memory holds no more numbers than so many rows with labels
-    rule: str = choice("auto", "mixture", "network")  # auto: by cross-validation on gold
-    clearly: float = number(low=0)  # standard errors by which the network must be ahead there
-    pretrain: Training = setting()  # of the networks of that cross-validation
-    fit: Training = setting()  # of the network, where it predicts
-    samples: int = number(low=1)  # of memory that it sees at each step
-    memory: float = number(low=0)  # their weight; the newly labelled rows weigh 1
+    present: Share  # lambda
+    rows: Count  # the snapshots hold no more numbers than so many rows with labels
+    components: Positive  # per class at most, of a mixture fitted to another labeler's rows
 
-    def own_units(self) -> bool:
-        return True  # the last mixture stays where nothing is labelled; memory itself would do
+    own_units = True  # means and variances
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        self.rehearsal = Rehearsal(gold, learner.classes, self.rows)
-        self.network = [self.rule == "network"] * len(gold.X)
-        if self.rule == "auto":
-            self.network = self.network_ahead(gold, learner, draws)
-        self.install(self.rehearsal.newest, learner, 0)
+        self.axes = self.axes_of(gold, learner.classes)
+        self.stride, self.past = 1, list[Snapshot]()
+        self.now = self.fitted(gold, learner.classes)
+        self.remember(0)
+        self.install(learner)
 
-    def network_ahead(self, gold: Rows, learner: Learner, draws: Draws) -> list[bool]:
-        """Whether cross-validation on gold finds the network clearly better than a mixture."""
-        (own, _), ahead = out_of_fold(gold, learner, self.pretrain, draws), []
-        for s, labels in enumerate(self.rehearsal.out_of_fold):
-            y = gold.replica(s)[1]
-            gain = (own[s, : len(y)] == y).double() - (labels == y).double()
-            ahead.append(bool(gain.mean() > self.clearly * gain.std(correction=0) / len(y) ** 0.5))
-        return ahead
+    def axes_of(self, gold: Rows, classes: int) -> Array:
+        """L [d, d], or [d] where covariances are diagonal."""
+        pooled, d = self.fitted(gold, classes, 1).pooled, gold.X.shape[1]
+        if len(pooled) == d:
+            return np.sqrt(pooled)
+        return np.linalg.cholesky(full(pooled[None], d)[0])
 
-    @torch.no_grad()
-    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> dict[str, Tensor]:
-        rows, fit = pseudo.rows, self.rehearsal.fit
-        given: Sequence[Present | None]
-        if isinstance(pseudo, Tracked):  # None where it relies on the network as gold made it
-            given = pseudo.presents()
-        else:
-            given = [fit(rows, s) for s in range(len(step.X))]
-        train = [net and g is not None for net, g in zip(self.network, given, strict=True)]
-        if any(train):
-            self.train(train, step, rows, learner)
-        known = [fit(rows, s) if g is None else g for s, g in enumerate(given)]
-        self.rehearsal.remember(step.gold, rows, known, step.t)
-        self.install(given, learner, step.t)
-        weights = sum(p[0].numel() for p in learner.theta)
-        own = zip(given, self.rehearsal.newest, strict=True)
-        held = [mine.numbers if g is mine else 0 for g, mine in own]  # a labeler counts its own
-        model = [weights if trained else h for trained, h in zip(train, held, strict=True)]
-        return {
-            "memory_numbers": self.rehearsal.past.numbers,
-            "model_numbers": torch.tensor(model),
-            "clusters": self.rehearsal.past.count,
-            "by_network": torch.tensor([float(rule is None) for rule in self.rules]),
-        }
+    def fitted(self, rows: Rows, classes: int, components: int | None = None) -> Mixture:
+        X, y = rows.X.double().numpy(), rows.y.numpy()
+        return fit(X, y, components or self.components, classes)
 
-    def install(self, given: Sequence[Present | None], learner: Learner, t: int) -> None:
-        self.rules = [None if net else g for net, g in zip(self.network, given, strict=True)]
-        past, whitening = self.rehearsal.past, self.rehearsal.whitening
-        learner.classifier = Recalling(learner, self.rules, past, whitening, self.present, t)
+    def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
+        super().restore(state, gold, learner)
+        self.now, self.past = Mixture(*self.now), [Snapshot(*one) for one in self.past]
+        self.install(learner)
 
-    def train(self, who: Sequence[bool], step: Step, rows: Rows, learner: Learner) -> None:
-        """The network's fit, for replicas that it predicts for; in the others nothing changes."""
-        generators = step.draws.generators
-        states = [g.get_state() for g in generators]
-        before = [p.detach().clone() for p in (*learner.theta, *learner.teacher)]
-        sets = [rows, self.rehearsal.samples(self.samples, rows, step.draws)]
-        learner.fit(self.fit, sets, step.draws, weights=[1.0, self.memory])
-        for s in (s for s, trained in enumerate(who) if not trained):
-            generators[s].set_state(states[s])  # alone, this replica would not have come here
-            for now, then in zip([*learner.theta, *learner.teacher], before, strict=True):
-                now[s] = then[s]
+    def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
+        if isinstance(pseudo, Tracked):
+            self.now = pseudo.mixture.rule()
+        elif len(pseudo.rows):
+            self.now = self.fitted(pseudo.rows, learner.classes).rule()
+        self.remember(step.t)
+        self.install(learner)
+        memory = sum(one.numbers for one in self.past)
+        return {"memory_numbers": float(memory), "model_numbers": float(self.now.numbers)}
+
+    def remember(self, t: int) -> None:
+        """Add the present to the past if it is its turn; thin the past out to its budget."""
+        mix, (K, d) = self.now, self.now.mean.shape
+        room = self.rows * (d + 1)
+        if t % self.stride == 0:
+            if len(self.axes.shape) == 1:
+                var = mix.cov / self.axes**2
+            else:  # the diagonal of L^-1 S L^-T
+                inverse = np.linalg.inv(self.axes)
+                var = np.einsum("ij,kjl,il->ki", inverse, full(mix.cov, d), inverse)
+            var = np.broadcast_to(var, (K, d)).copy()
+            self.past.append(Snapshot(t, mix.owner, mix.weight, mix.mean, var))
+        while sum(one.numbers for one in self.past) > room:
+            self.stride *= 2
+            kept = [one for one in self.past if one.t % self.stride == 0]
+            self.past = kept if len(kept) < len(self.past) else []  # gold alone is too large
+
+    def install(self, learner: Learner) -> None:
+        mix, (K, d), p = self.now, self.now.mean.shape, self.now.cov.shape[1]
+        parts = [mix._replace(cov=np.broadcast_to(mix.cov, (K, p)))]
+        share = self.present if self.past else 1.0
+        i, j, _ = pairs(d, p)
+        L, weights = self.axes, [share * mix.weight]
+        for one in self.past:
+            cov = one.var * L**2 if L.ndim == 1 else (L * one.var[:, None]) @ L.T
+            cov = cov if L.ndim == 1 else cov[:, i, j]
+            parts.append(mix._replace(owner=one.owner, mean=one.mean, cov=cov))
+            weights.append((1 - share) / len(self.past) * one.weight)
+        owner, mean, cov = (np.concatenate([getattr(m, f) for m in parts]) for f in FIELDS)
+        whole = mix._replace(owner=owner, mean=mean, cov=cov, weight=np.concatenate(weights))
+
+        def classify(x: Tensor) -> Tensor:
+            p = posterior(whole, x.double().numpy(), learner.classes)
+            return torch.from_numpy(p.argmax(1))
+
+        learner.classifier = classify
+
+
+FIELDS = ("owner", "mean", "cov")
+
+
+def full(cov: Array, d: int) -> Array:
+    """[K, p] entries i <= j to [K, d, d]."""
+    i, j, _ = pairs(d, cov.shape[1])
+    S = np.zeros((len(cov), d, d))
+    S[:, i, j] = S[:, j, i] = cov
+    return S

@@ -36,7 +36,7 @@ from sdsl.use.served import ServedModel
 set_model(ServedModel())
 """
 # Imported to load a model and to ask it; a test compares the list with what is imported.
-NEEDED = "torch numpy numba scipy scikit-learn skrub pandas pyarrow safetensors pydantic hydra-core"
+NEEDED = "torch numpy numba scipy scikit-learn pandas pyarrow safetensors pydantic hydra-core"
 NEEDED += " omegaconf mlflow pooch filelock"
 
 
