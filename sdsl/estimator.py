@@ -26,10 +26,9 @@ from sklearn.utils.validation import (
 from sdsl.core.state import load_state, save_state
 from sdsl.datasets.columns import Plan, prepare
 from sdsl.errors import UserError
-from sdsl.use.follower import RECORD, Follower
 from sdsl.use.config import method_config
+from sdsl.use.follower import RECORD, Follower
 from sdsl.use.saved import from_state, to_state
-
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator):

@@ -22,7 +22,6 @@ import numpy as np
 import torch
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
-from torch import Tensor
 
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.draws import Draws
@@ -54,16 +53,33 @@ class Priors(NamedTuple):
 GOLD, STREAM = Priors(1e-6, 0.0, 0.0), Priors(1.0, 1.0, 2.0)
 
 
-class Mixture(NamedTuple):
-    """One member: K Gaussians and the class of each."""
+class Rule(NamedTuple):
+    """K Gaussians and the class of each: enough for Bayes' rule."""
 
     owner: Array  # [K] classes
     mean: Array  # [K, d]
     cov: Array  # [K, p], or [1, p]: the same for all
     weight: Array  # [K]
+
+    @property
+    def numbers(self) -> int:
+        return sum(np.size(part) for part in self[1:])
+
+
+class Mixture(NamedTuple):
+    """One member: a rule that moves."""
+
+    owner: Array  # as in Rule, also the next three
+    mean: Array
+    cov: Array
+    weight: Array
     pooled: Array  # [p]
     velocity: Array  # [K, d]
     score: float
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(*self[:4])
 
     @property
     def numbers(self) -> int:
@@ -107,7 +123,7 @@ def inverse(cov: Array, d: int) -> tuple[Array, Array]:
     return np.linalg.inv(S), np.linalg.slogdet(S)[1]
 
 
-def log_joint(mix: Mixture, rows: Terms) -> Array:
+def log_joint(mix: Mixture | Rule, rows: Terms) -> Array:
     """log w_k N(x_i; m_k, S_k): [n, K]."""
     (K, d), p = mix.mean.shape, mix.cov.shape[1]
     i, j, times = pairs(d, p)
@@ -191,11 +207,11 @@ def network_numbers(d: int, classes: int) -> int:
     return (d + 1) * 100 + 101 * 100 + 101 * classes
 
 
-def posterior(mix: Mixture, X: Array, classes: int) -> Array:
+def posterior(mix: Mixture | Rule, X: Array, classes: int) -> Array:
     """p(c | x) of rows [n, d]: [n, C]."""
-    width, of = len(mix.pooled) + X.shape[1] + 1, np.eye(classes)[mix.owner]
-    blocks = np.array_split(X, len(X) * width // BLOCK + 1)
-    parts = [responsibilities(log_joint(mix, terms(b, len(mix.pooled)))) @ of for b in blocks]
+    p, of = mix.cov.shape[1], np.eye(classes)[mix.owner]
+    blocks = np.array_split(X, len(X) * (p + X.shape[1] + 1) // BLOCK + 1)
+    parts = [responsibilities(log_joint(mix, terms(b, p))) @ of for b in blocks]
     return np.concatenate(parts)
 
 
@@ -220,9 +236,8 @@ class Tracker(Labeler):
         self.best, self.first, room = 0, True, network_numbers(X.shape[1], C)
         for k in sorted(self.components):
             new = fit(X, y, k, C)
-            copy = new.mean.size + new.cov.size + len(new.weight)  # a replay may keep one
             same = any(len(new.owner) == len(m.owner) for m in self.members)
-            if not self.members or (not same and room >= new.numbers + copy):
+            if not self.members or (not same and room >= new.numbers + new.rule.numbers):
                 self.members.append(new)
                 room -= new.numbers
 

@@ -18,7 +18,7 @@ from sdsl.core.draws import Draws
 from sdsl.core.learner import Learner
 from sdsl.core.rows import Rows
 from sdsl.core.settings import Count, Positive, Share, settings
-from sdsl.labelers.tracker import Array, Mixture, Tracked, fit, pairs, posterior
+from sdsl.labelers.tracker import Array, Mixture, Rule, Tracked, fit, pairs, posterior
 
 
 class Snapshot(NamedTuple):
@@ -44,7 +44,7 @@ class MixtureRule(Replay):
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.axes = self.axes_of(gold, learner.classes)
         self.stride, self.past = 1, list[Snapshot]()
-        self.now = self.fitted(gold, learner.classes)
+        self.now = self.fitted(gold, learner.classes).rule
         self.remember(0)
         self.install(learner)
 
@@ -61,14 +61,14 @@ class MixtureRule(Replay):
 
     def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
         super().restore(state, gold, learner)
-        self.now, self.past = Mixture(*self.now), [Snapshot(*one) for one in self.past]
+        self.now, self.past = Rule(*self.now), [Snapshot(*one) for one in self.past]
         self.install(learner)
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
         if isinstance(pseudo, Tracked):
-            self.now = pseudo.mixture.rule()
+            self.now = pseudo.mixture.rule
         elif len(pseudo.rows):
-            self.now = self.fitted(pseudo.rows, learner.classes).rule()
+            self.now = self.fitted(pseudo.rows, learner.classes).rule
         self.remember(step.t)
         self.install(learner)
         memory = sum(one.numbers for one in self.past)

@@ -133,7 +133,9 @@ class Deployment:
 
     def _label(self, files: Sequence[Opened], size: int | None) -> list[dict[str, Any]]:
         X, follower = np.concatenate([file.X for file in files]), self.model.follower_
-        truth = pd.Series([c for f in files for c in f.given[len(f.given) - len(f.X) :]], dtype=object)
+        truth = pd.Series(
+            [c for f in files for c in f.given[len(f.given) - len(f.X) :]], dtype=object
+        )
         parts = np.array_split(np.arange(len(X)), max(1, round(len(X) / size)) if size else 1)
         labels, names = [], ", ".join(file.name for file in files)
         for i, part in enumerate(parts, 1):
@@ -148,7 +150,9 @@ class Deployment:
             }
         codes, confidence = (np.concatenate(one) for one in zip(*labels, strict=True))
         ends = np.cumsum([len(file.X) for file in files])[:-1]
-        for file, y, p in zip(files, np.split(codes, ends), np.split(confidence, ends), strict=True):
+        for file, y, p in zip(
+            files, np.split(codes, ends), np.split(confidence, ends), strict=True
+        ):
             self._write(file, y, p)
             self.book.done[file.name] = file.version
             self.book.aside.pop(file.name, None)

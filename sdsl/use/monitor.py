@@ -101,7 +101,11 @@ class Monitor:
         enough = np.flatnonzero(now.count >= PAIR_ROWS).tolist()
         valleys = ((now.valley(X, y, a, b), a, b) for a, b in combinations(enough, 2))
         valley, a, b = max(valleys, default=(float("nan"), 0, 0))
-        numbers = {"drift": now.moved(self.last), "far": float((far > FAR).mean()), "valley": valley}
+        numbers = {
+            "drift": now.moved(self.last),
+            "far": float((far > FAR).mean()),
+            "valley": valley,
+        }
         shares, names, alarms = now.count / n, self.classes, []
         c = int(np.abs(shares - self.shares).argmax())
         was, is_now = self.shares[c], shares[c]
