@@ -17,6 +17,7 @@ import tempfile
 import time
 import venv
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +63,21 @@ def segments(method: str, dataset: str, T: int, table: Any = None, *words: str) 
     """CPU seconds of each step of labelling and learning, without evaluation."""
     from sdsl import experiment
     from sdsl.config import composed, setup
+    from sdsl.core.adaptation import Adaptation
 
     made = setup(composed(f"method={method}", f"dataset={dataset}", *SHORT, *words))
     stream = experiment.cut(made, table or experiment.load(made), seed=10)
-    adapting = experiment.adaptation(made, stream)
-    truths = ((stream.segment(t), stream.truth(t)) for t in range(1, stream.T + 1))
+    gold, learner = stream.gold(), experiment.learner(made, stream)
+    adapting = Adaptation(made.method, learner, gold, made.stream.scaler, stream.seed)
+    given = [(stream.segment(t), stream.truth(t)) for t in range(1, stream.T + 1)]
     with experiment.one_thread():
-        adapting.begin(stream.segment(1), truths)
-        steps = range(1, min(T, stream.T) + 1)
-        return [cpu(lambda t=t: adapting.step(stream.segment(t), stream.truth(t))) for t in steps]
+        adapting.begin(stream.segment(1), given)
+        return [cpu(partial(adapting.step, *one)) for one in given[:T]]
 
 
 def methods(names: list[str]) -> Iterator[Row]:
     """The median step of every method on the eight streams."""
-    from sdsl.config.home import home
+    from sdsl.config.compose import home
 
     def options(group: str) -> list[str]:
         return sorted(file.stem for file in (home() / "conf" / group).glob("*.yaml"))
@@ -251,7 +253,7 @@ def avalanche(X: Any, y: Any) -> Callable[[], None]:
     from torch.utils.data import TensorDataset
 
     def experiences(X: Any, y: Any) -> list[Any]:
-        made = [TensorDataset(x, target) for x, target in zip(X, y, strict=True)]
+        made: list[Any] = [TensorDataset(x, target) for x, target in zip(X, y, strict=True)]
         for data, target in zip(made, y, strict=True):
             data.targets = target.tolist()
         return [as_classification_dataset(data) for data in made]

@@ -15,13 +15,13 @@ import torch
 from sdsl import datasets
 from sdsl.config import Setup
 from sdsl.core import engine
-from sdsl.core.checkpoint import Checkpoint
-from sdsl.core.compiled import blas
 from sdsl.core.draws import Draws
 from sdsl.core.engine import OnStep, Outcome
+from sdsl.core.kernel import blas
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
 from sdsl.core.rows import Table
+from sdsl.core.state import Checkpoint
 from sdsl.core.stream import Stream
 
 
@@ -44,6 +44,11 @@ def cut(setup: Setup, table: Table, seed: int) -> Stream:
     return Stream(table, setup.dataset, setup.stream, seed)
 
 
+def learner(setup: Setup, stream: Stream) -> Learner:
+    """A new random network for a stream."""
+    return Learner(layer_sizes(stream.d, setup.hidden, stream.C), Draws(stream.seed, "init"))
+
+
 def run(
     setup: Setup,
     seed: int,
@@ -54,9 +59,8 @@ def run(
     """One seed, from the checkpoint on if it holds a state of this run."""
     stream = cut(setup, load(setup) if table is None else table, seed)
     with one_thread():
-        sizes = layer_sizes(stream.d, setup.hidden, stream.C)
-        learner = Learner(sizes, Draws(seed, "init"))
-        outcome = engine.run(stream, learner, setup.method, setup.evaluation, on_step, checkpoint)
+        method, network = setup.method, learner(setup, stream)
+        outcome = engine.run(stream, network, method, setup.evaluation, on_step, checkpoint)
         return Trial(stream, outcome, setup.probe.measure(stream, outcome))
 
 

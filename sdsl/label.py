@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from sdsl import interrupt
 from sdsl.config import refusals, seeds
-from sdsl.config.home import home
+from sdsl.config.compose import home
 from sdsl.use.config import TEXTS, label_settings
 
 

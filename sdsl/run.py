@@ -12,7 +12,7 @@ import hydra
 import sdsl.config.sections  # noqa: F401  known to Hydra from here on
 from sdsl import interrupt
 from sdsl.config import seeds
-from sdsl.config.home import home
+from sdsl.config.compose import home
 from sdsl.config.refusals import REFUSED, message
 from sdsl.launch import job, local, screen
 from sdsl.tracking.address import masked

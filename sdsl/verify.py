@@ -90,7 +90,7 @@ def current(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _option(name: str) -> str:
     """'archive/4cr' for the dataset named archive_4cr."""
-    from sdsl.config.home import home
+    from sdsl.config.compose import home
 
     folder = home() / "conf" / "dataset"
     for file in sorted(folder.rglob("*.yaml")):

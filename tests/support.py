@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import yaml
 
-from sdsl.core.compiled import blas
+from sdsl.core.kernel import blas
 from sdsl.core.rows import Rows, Table
 from sdsl.core.stream import Cut
 from sdsl.core.training import Training

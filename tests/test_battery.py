@@ -15,9 +15,6 @@ from sdsl import experiment
 from sdsl.config import setup
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Labeler
-from sdsl.core.draws import Draws
-from sdsl.core.learner import Learner
-from sdsl.core.network import layer_sizes
 from sdsl.core.state import load_state, save_state
 from sdsl.core.stream import Stream
 from sdsl.errors import UserError
@@ -164,7 +161,7 @@ def begun(method: str, settings=None, data=DATA, **sizes: int) -> tuple[Stream, 
     """(stream, adaptation before its first fit)"""
     made = setup(config_of(method, settings, **sizes))
     stream = experiment.cut(made, data, 2)
-    learner = Learner(layer_sizes(stream.d, made.hidden, stream.C), Draws(2, "init"))
+    learner = experiment.learner(made, stream)
     return stream, Adaptation(made.method, learner, stream.gold(), made.stream.scaler, 2)
 
 

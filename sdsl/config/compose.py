@@ -3,6 +3,7 @@
 import functools
 import os
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -10,7 +11,12 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 import sdsl.config.sections  # noqa: F401  known to Hydra from here on
-from sdsl.config.home import home
+
+
+def home() -> Path:
+    """The folder that holds conf/ and sweeps/: inside an installed package, else the repository."""
+    package = Path(__file__).resolve().parents[1]
+    return package if (package / "conf").is_dir() else package.parent
 
 
 def composed(*overrides: str, config_dir: str | None = None) -> dict[str, Any]:

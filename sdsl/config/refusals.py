@@ -1,5 +1,7 @@
 """One sentence around the errors of pydantic and Hydra, with the name that may have been meant."""
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -8,7 +10,6 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import ValidationError
 
-from sdsl.config.suggest import meant, suggest
 from sdsl.errors import UserError
 
 REFUSED = (UserError, HydraException, OmegaConfBaseException)  # the user's words, not our code
@@ -54,3 +55,15 @@ def _hint(error: BaseException, cause: Any) -> str:
     parent, key = getattr(cause, "parent_node", None), getattr(cause, "key", None)
     known = list(parent) if OmegaConf.is_dict(parent) else []  # type: ignore[arg-type]
     return "" if key is None or key in known else meant(str(key), known)
+
+
+def suggest(word: str, known: Iterable[Any]) -> str:
+    """'Did you mean ...? Choices: ...', for every refusal of a name."""
+    choices = sorted(map(str, known))
+    return f"{meant(word, choices)}Choices: {', '.join(choices) or 'none'}."
+
+
+def meant(word: str, known: Iterable[Any]) -> str:
+    """'Did you mean 'ours'? ', or nothing if no known name is near."""
+    close = difflib.get_close_matches(word, list(map(str, known)), n=1)
+    return f"Did you mean '{close[0]}'? " if close else ""

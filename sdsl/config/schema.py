@@ -15,10 +15,9 @@ from pydantic import ValidationError
 
 from sdsl.config import sections
 from sdsl.config.compose import composed
-from sdsl.config.refusals import invalid
-from sdsl.config.suggest import suggest
+from sdsl.config.refusals import invalid, suggest
 from sdsl.core.contract import Labeler, Method, Probe, Replay
-from sdsl.core.evaluation import EvalConfig
+from sdsl.core.engine import EvalConfig
 from sdsl.core.lookback import Lookback
 from sdsl.core.stream import Cut, StreamConfig
 from sdsl.core.training import Training

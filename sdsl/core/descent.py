@@ -5,7 +5,6 @@ SGD: m <- momentum m + g, theta <- theta - lr m.  Adam: Kingma and Ba, 2015.
 
 import numpy as np
 
-from sdsl.core.compiled import compiled
 from sdsl.core.kernel import (
     NO_PULL,
     Array,
@@ -16,6 +15,7 @@ from sdsl.core.kernel import (
     affine,
     backward,
     buffers,
+    compiled,
     cross_entropy,
     cross_entropy_slope,
     gather,

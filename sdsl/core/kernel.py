@@ -8,16 +8,36 @@ takes the logits. All are written again at every step, so that a whole update st
 update of a network of this size takes longer to dispatch in torch than to compute.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from sdsl.core.compiled import compiled
+import scipy.linalg  # noqa: F401  the BLAS that numba calls: loaded here, so that `blas` finds it
+from numba import njit
+from threadpoolctl import ThreadpoolController
 
 Array = np.ndarray
 Number = float | np.floating
 Arrays = tuple[Array, ...]  # one per layer
 NO_PULL = np.empty((0, 0), np.float32)
+
+
+def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """The loop as machine code, made by numba at its first call and kept on disk.
+
+    Without fast math, so sums keep their order and a seed its bits.
+    """
+    try:
+        return njit(cache=True, error_model="numpy")(loop)
+    except RuntimeError:  # no folder for a cache: compiled in every process
+        return njit(error_model="numpy")(loop)
+
+
+@cache
+def blas() -> ThreadpoolController:
+    """The number of threads of the products in such loops: `with blas().limit(limits=1)`."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 class Buffers(NamedTuple):

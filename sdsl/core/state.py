@@ -2,12 +2,17 @@
 
 A safetensors file: numbers lie in its tensors, the structure is JSON in its metadata. Nothing is
 pickled, and reading runs no code of the file's. Memory that two tensors share is written twice.
+
+A checkpoint is such a file of a run between two segments: all that passes from step to step (the
+adaptation with its parameters, lookback, components and generators), the cells of R so far, the
+curves. A file that does not fit is left alone.
 """
 
 import json
 import math
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +26,7 @@ from torch import Tensor
 from sdsl.errors import UserError
 
 FORMAT, VERSION = "sdsl state", 2
+SHARE = 0.02  # of a run's time, at most, that writing checkpoints may take
 
 
 def save_state(path: str | Path, data: Any) -> None:
@@ -119,3 +125,52 @@ def _unpack(entry: Any, tensors: Mapping[str, Tensor]) -> Any:
     if kind == "dict":
         return {_unpack(key, tensors): _unpack(item, tensors) for key, item in value}
     return float(entry["float"])
+
+
+class Checkpoint:
+    """One file; `key` says which run, under which code, it belongs to."""
+
+    def __init__(
+        self, file: Path, key: str, seconds: float, say: Callable[[str], None] = lambda text: None
+    ):
+        """seconds: between two writes, or longer where that takes more than SHARE of the time."""
+        self.file, self.key, self.seconds, self.say = file, key, seconds, say
+        self.next = time.monotonic() + seconds
+
+    def load(self, T: int) -> dict[str, Any] | None:
+        """The data of the last `keep`; None, with a sentence, if it is not a state of this run."""
+        if not self.file.exists():
+            return None
+        try:
+            saved = load_state(self.file)
+            if not isinstance(saved, dict) or saved.get("key") != self.key:
+                raise UserError(f"{self.file}: of another run.")
+            t = saved["adapting"]["t"]
+            if not 1 <= t <= T:
+                raise UserError(f"{self.file}: not the state of a run of {T} segments.")
+        except (UserError, KeyError, TypeError) as error:
+            self.say(f"A checkpoint is left unused, and the run starts anew. {error}")
+            return None
+        self.say(f"continued at segment {t} of {T}")
+        return saved
+
+    def keep(self, data: Callable[[], dict[str, Any]]) -> None:
+        """Called after every segment; writes when it is time."""
+        start = time.monotonic()
+        if start < self.next:
+            return
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            save_state(self.file, data() | {"key": self.key})
+        except (UserError, OSError) as error:  # a full disk, or a model that is no plain data
+            self.say(f"No checkpoint can be kept: a stop would cost the whole run. {error}")
+            self.next = float("inf")
+            return
+        now = time.monotonic()
+        self.next = now + max(self.seconds, (now - start) / SHARE)
+
+    def remove(self) -> None:
+        """The run is recorded: its checkpoint is no longer needed."""
+        with suppress(OSError):
+            self.file.unlink(missing_ok=True)
+            self.file.parent.rmdir()  # if it is empty

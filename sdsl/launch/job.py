@@ -129,7 +129,7 @@ class Job:
     def record(self, seed: int) -> "Finished | None":
         """Run a seed and log it; None if another process has finished it meanwhile."""
         from sdsl import experiment
-        from sdsl.core.checkpoint import Checkpoint
+        from sdsl.core.state import Checkpoint
         from sdsl.tracking.identity import run_key
 
         setup, group = self.setup, self.group

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import torch
 
-from sdsl.core.compiled import compiled
 from sdsl.core.contract import Log, Pseudo, Replay, Step
 from sdsl.core.descent import sgd
 from sdsl.core.draws import Batches, Draws
@@ -21,6 +20,7 @@ from sdsl.core.kernel import (
     add,
     backward,
     buffers,
+    compiled,
     copy,
     cross_entropy,
     cross_entropy_slope,

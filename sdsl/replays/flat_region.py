@@ -15,7 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sdsl.core.compiled import compiled
 from sdsl.core.contract import Log, Pseudo, Replay, Step
 from sdsl.core.descent import sgd
 from sdsl.core.draws import Batches
@@ -28,6 +27,7 @@ from sdsl.core.kernel import (
     add,
     backward,
     buffers,
+    compiled,
     copy,
     cross_entropy,
     cross_entropy_slope,

@@ -9,11 +9,10 @@ import math
 import numpy as np
 
 from sdsl.core import kernel
-from sdsl.core.compiled import compiled
 from sdsl.core.contract import Log, Pseudo, Replay, Step
 from sdsl.core.descent import adam
 from sdsl.core.draws import Batches
-from sdsl.core.kernel import Array, Arrays, Buffers, Number, buffers, zeros
+from sdsl.core.kernel import Array, Arrays, Buffers, Number, buffers, compiled, zeros
 from sdsl.core.learner import Learner
 from sdsl.core.network import arrays
 from sdsl.core.settings import Positive, Share, Weight, settings

@@ -13,7 +13,6 @@ random start on.
 import numpy as np
 from torch import Tensor
 
-from sdsl.core.compiled import compiled
 from sdsl.core.contract import Log, Pseudo, Replay, Step
 from sdsl.core.descent import sgd
 from sdsl.core.kernel import (
@@ -23,6 +22,7 @@ from sdsl.core.kernel import (
     Buffers,
     backward,
     buffers,
+    compiled,
     cross_entropy,
     cross_entropy_slope,
     trace,

@@ -65,7 +65,7 @@ class MixtureRule(Replay):
         self.install(learner)
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
-        if isinstance(pseudo, Tracked):
+        if isinstance(pseudo, Tracked) and pseudo.mixture:
             self.now = pseudo.mixture.rule
         elif len(pseudo.rows):
             self.now = self.fitted(pseudo.rows, learner.classes).rule

@@ -14,17 +14,8 @@ if TYPE_CHECKING:
     from sdsl.config import Names, Setup
     from sdsl.core.rows import Table
 
-SECTIONS = [
-    "dataset",
-    "stream",
-    "method",
-    "learner",
-    "labeler",
-    "replay",
-    "lookback",
-    "eval",
-    "probe",
-]
+METHOD = ("method", "learner", "labeler", "replay", "lookback")
+SECTIONS = ("dataset", "stream", *METHOD, "eval", "probe")
 # Where rows come from; the SHA-256 of the rows themselves says which they are.
 NOT_IN_KEY = ("sources", "expect")
 OTHER_SECTIONS = ("data", "seed", "tracking", "checkpoint", "force")

@@ -116,7 +116,7 @@ def test_refusals(words, said):
     [
         ([], "ours · ug_2c_2d"),
         (["method=st", "dataset=spam", "seed.values=[3]", "+note=hi", "force=true"], "st · spam"),
-        (["labeler=oracle", "lookback.size=7"], "ours (labeler=oracle, lookback.size=7) · ug_2c_2d"),
+        (["labeler=oracle", "eval.every=7"], "ours (labeler=oracle) · ug_2c_2d · eval.every=7"),
         (["++labeler.rounds=2"], "ours (labeler.rounds=2) · ug_2c_2d"),
         (["dataset=spam", "dataset.order=chronological"], "ours · spam (order=chronological)"),
         (["stream.gold=record"], "ours · ug_2c_2d (stream.gold=record)"),

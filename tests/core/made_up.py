@@ -8,7 +8,7 @@ from sdsl.core import engine
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Labeler, Method, Pseudo, Replay
 from sdsl.core.draws import Draws
-from sdsl.core.evaluation import EvalConfig
+from sdsl.core.engine import EvalConfig
 from sdsl.core.learner import Learner
 from sdsl.core.lookback import Lookback
 from sdsl.core.rows import Rows

@@ -6,9 +6,8 @@ import pytest
 from made_up import Act, Predict, T, Wander
 from support import left_behind
 
-from sdsl.core import checkpoint
-from sdsl.core.checkpoint import Checkpoint
-from sdsl.core.state import save_state
+from sdsl.core import state
+from sdsl.core.state import Checkpoint, save_state
 
 STOPPED = 4  # the segment after which the run is stopped
 
@@ -21,7 +20,7 @@ def stop(t, online):
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     """Makes checkpoints of one file that are written after every segment; `said` by them."""
-    monkeypatch.setattr(checkpoint, "SHARE", 1e9)
+    monkeypatch.setattr(state, "SHARE", 1e9)
     said = []
 
     def make(key="this run", seconds=0.0):
@@ -82,14 +81,14 @@ def test_a_file_that_is_no_checkpoint_of_this_run_is_not_used_and_not_touched(ma
 
 def test_a_checkpoint_is_written_when_it_is_time(tmp_path, monkeypatch):
     now, written = [0.0], []
-    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(state.time, "monotonic", lambda: now[0])
     kept = Checkpoint(tmp_path / "a", "key", seconds=20)
 
     def save(path, data):
         written.append(now[0])
         now[0] += 1.0  # a slow disk: one second
 
-    monkeypatch.setattr(checkpoint, "save_state", save)
+    monkeypatch.setattr(state, "save_state", save)
     for second in range(0, 200, 5):
         now[0] = max(now[0], float(second))
         kept.keep(dict)

@@ -7,7 +7,7 @@ import support
 import torch
 from made_up import DATA, Act, Predict, T, Wander, run
 
-from sdsl.core import evaluation
+from sdsl.core import engine
 from sdsl.core.contract import Pseudo
 from sdsl.core.metrics import balanced_accuracy, confusion
 from sdsl.core.rows import Rows
@@ -26,7 +26,7 @@ class Recorded(Wander):
 @pytest.mark.parametrize("every", [1, 2, 4, 99], ids=lambda n: f"full every {n} steps")
 def test_R_is_the_accuracy_of_model_i_on_segment_j(every, moves, monkeypatch):
     """Against a loop over models and test parts; rows left out change no other cell."""
-    monkeypatch.setattr(evaluation, "CHUNK", 7)
+    monkeypatch.setattr(engine, "CHUNK", 7)
     of, wander = made_up.stream(), Recorded(moves)
     outcome = run(replay=wander, every=every, of=of)
     (X, y), scaler = of.tests(), Scaler.fit(of.gold().X, of.segment(1))
@@ -44,9 +44,9 @@ def test_R_is_the_accuracy_of_model_i_on_segment_j(every, moves, monkeypatch):
 
 
 def test_long_streams_are_thinned_unless_told_otherwise(monkeypatch):
-    monkeypatch.setattr(evaluation, "FULL_ROWS", 3)
+    monkeypatch.setattr(engine, "FULL_ROWS", 3)
     for longest, step in ((T, 1), (5, 2)):
-        monkeypatch.setattr(evaluation, "LONG", longest)
+        monkeypatch.setattr(engine, "LONG", longest)
         full = np.isfinite(run(every="auto").R).all(1)
         assert full.tolist() == [t % step == 0 for t in range(T + 1)]
 

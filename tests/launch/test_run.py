@@ -101,7 +101,7 @@ def test_without_our_callback_a_run_is_a_run(here, capfd):
 
 def test_a_checkpoint_is_continued(here, monkeypatch, capfd):
     """A run that is stopped after its fourth segment has the R of one that is not."""
-    from sdsl.core.checkpoint import Checkpoint
+    from sdsl.core.state import Checkpoint
 
     line = ("method=pl_conf", "dataset=ug_2c_2d", "stream.max_segments=6", "checkpoint.seconds=0")
     line = (*line, "learner.pretrain.steps=5", "labeler.fit.steps=5", "replay.fit.steps=5")
