@@ -23,12 +23,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sdsl.core.state import load_state, save_state
-from sdsl.datasets.columns import Plan, prepare
+from sdsl.datasets.columns import prepare
 from sdsl.errors import UserError
+from sdsl.use import saved
 from sdsl.use.config import method_config
 from sdsl.use.follower import RECORD, Follower
-from sdsl.use.saved import from_state, to_state
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator):
@@ -67,22 +66,30 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         """
         return self.fit_config(X, y, method_config(self.method, self.overrides, self.config_dir))
 
-    def fit_config(
-        self, X: Any, y: Any, config: Mapping[str, Any], columns: Plan | None = None
-    ) -> Self:
-        """`fit` under a config that is composed already, and columns that are prepared."""
+    def fit_config(self, X: Any, y: Any, config: Mapping[str, Any]) -> Self:
+        """`fit` under a config that is composed already."""
         if type(self.seed) is bool or not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise UserError(f"seed={self.seed!r}: expected a whole number, 0 or more.")
-        X, y = self._gold(X, y, columns)
+        X, columns = _pandas(X), None
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, skip_check_array=True)
+            check_consistent_length(X, y := column_or_1d(y))
+            X = X.rename(columns=str)
+            columns = prepare(X, "")
+            X = columns.transform(X)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
+        labels, codes = np.unique(y, return_inverse=True)
+        if len(labels) < 2:
             raise ValueError(
-                f"The gold labels hold one class only ({classes[0]!r}); expected at least two: a "
+                f"The gold labels hold one class only ({labels[0]!r}); expected at least two: a "
                 "class without a gold label can never be predicted."
             )
-        self.classes_ = classes
-        self.follower_ = Follower(config, X, codes, list(map(str, classes)), int(self.seed))
+        return self._take(Follower(config, X, codes, labels, int(self.seed), columns))
+
+    def _take(self, follower: Follower) -> Self:
+        self.follower_, self.classes_ = follower, follower.labels
         return self
 
     def adapt(self, X: Any) -> np.ndarray:
@@ -112,14 +119,18 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
     def history_(self) -> pd.DataFrame:
         """One row per segment; the columns are explained in sdsl/use/README.md."""
         check_is_fitted(self)
-        names = [*RECORD, *self.follower_.share_names]
-        names += [name for record in self.follower_.records for name in record]
-        return pd.DataFrame(self.follower_.records, columns=list(dict.fromkeys(names)))
+        records = self.follower_.records
+        shares = [f"share_{name}" for name in self.follower_.monitor.classes]
+        names = dict.fromkeys([*RECORD, *shares, *(name for one in records for name in one)])
+        return pd.DataFrame(records, columns=list(names))
 
     def save(self, path: str | Path) -> None:
         """Write one file, whole or not at all; reading it runs no code of its own."""
         check_is_fitted(self)
-        save_state(path, to_state(self))
+        params = self.get_params() | {"config_dir": self.config_dir and str(self.config_dir)}
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else names.tolist()
+        saved.save(path, self.follower_, params=params, features=self.n_features_in_, names=names)
 
     @classmethod
     def load(cls, path: str | Path, modules: Sequence[str] = ()) -> Self:
@@ -127,29 +138,41 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
 
         modules: of your own components in it, such as ["lab.neighbours"]; no others are imported.
         """
-        return from_state(cls, load_state(path), path, modules)
-
-    def _gold(self, X: Any, y: Any, columns: Plan | None) -> tuple[np.ndarray, np.ndarray]:
-        """(X [g, d] float32, y [g]), with names, types and lengths checked."""
-        X, self.columns_ = _pandas(X), columns
-        if not isinstance(X, pd.DataFrame):
-            return validate_data(self, X, y, dtype=np.float32)
-        validate_data(self, X, skip_check_array=True)
-        check_consistent_length(X, y := column_or_1d(y))
-        frame = X.rename(columns=str)
-        self.columns_ = columns or prepare(frame, "")
-        return self.columns_.transform(frame), y
+        with saved.loaded(path, modules) as (follower, state):
+            if "params" in state:
+                params, names, features = (state[key] for key in ("params", "names", "features"))
+            else:  # of `sdsl.label`, or logged in MLflow
+                params = {"method": follower.config["method"]["name"], "seed": follower.seed}
+                names = [column.name for column in follower.columns.columns]
+                features = len(names)
+            model = cls(**params)
+            model.n_features_in_ = features
+            if names is not None:
+                model.feature_names_in_ = np.array(names, dtype=object)
+            return model._take(follower)
 
     def _features(self, X: Any) -> np.ndarray:
         """[n, d] float32, with names and types as in gold."""
         X = _pandas(X)
-        if self.columns_ is None:
+        columns = self.follower_.columns
+        if columns is None:
             return validate_data(self, X, dtype=np.float32, reset=False, ensure_min_samples=0)
         validate_data(self, X, reset=False, skip_check_array=True)
         if not isinstance(X, pd.DataFrame):
             names = getattr(self, "feature_names_in_", range(self.n_features_in_))
             X = pd.DataFrame(np.asarray(X), columns=names)
-        return self.columns_.transform(X.rename(columns=str))
+        return columns.transform(X.rename(columns=str))
+
+
+def load_run(run_id: str, uri: str | None = None, modules: Sequence[str] = ()) -> StreamClassifier:
+    """The model of a run that was logged with tracking.model=true; it can adapt further.
+
+    modules: of your own components, as in StreamClassifier.load.
+    """
+    from sdsl.use.served import downloaded  # MLflow takes seconds
+
+    with downloaded(run_id, uri) as file:
+        return StreamClassifier.load(file, modules)
 
 
 def _pandas(X: Any) -> Any:

@@ -19,11 +19,18 @@ from sdsl.config.sections import DataConfig
 from sdsl.core.rows import Table
 from sdsl.core.settings import settings
 from sdsl.core.stream import Cut
+from sdsl.datasets.keyframes import RandomPath, Regenerated
 from sdsl.datasets.orders import Order, ordered
-from sdsl.datasets.sources import KINDS, Source
+from sdsl.datasets.shapes import Shapes
+from sdsl.datasets.sources import Corpus, Keel, Known, Own, Source
 from sdsl.errors import UserError
 
 __all__ = ["check", "load"]
+
+KINDS: dict[str, type[Source]] = {
+    **{"known": Known, "corpus": Corpus, "keel": Keel, "own": Own},
+    **{"regenerated": Regenerated, "path": RandomPath, "shapes": Shapes},
+}
 
 
 @settings

@@ -65,15 +65,13 @@ class Column:
 
     def told(self) -> str:
         """What is done with the column."""
+        if not self.parts:
+            why = "a time that spans too little" if self.kind == "time" else "constant"
+            return f"{self.name}: {why} in gold, left out"
         how = {"number": "a number", "time": f"a time, as {', '.join(self.parts)}"}
         said = how.get(self.kind, f"{len(self.parts)} categories, one-hot")
         if self.missing:
             said += f"; {self.missing} missing in gold, filled with {self.fill}"
-        if not self.parts:
-            said = {"time": "a time of which gold spans too little"}.get(
-                self.kind, "constant in gold"
-            )
-            said += ", left out"
         return f"{self.name}: {said}"
 
 
@@ -93,12 +91,12 @@ class Plan:
 
     def transform(self, frame: pd.DataFrame, before: int = 0) -> np.ndarray:
         """X [n, d] float32. `before` rows of the file came before these."""
-        needed, there = [column.name for column in self.columns], list(frame.columns)
+        needed = [column.name for column in self.columns]
         for name in needed:
-            if name not in there:
-                raise UserError(f"column {name} is missing. {suggest(name, there)}")
+            if name not in frame.columns:
+                raise UserError(f"column {name} is missing. {suggest(name, frame.columns)}")
         known = {*needed, *self.ignored, self.label}
-        for name in there:
+        for name in frame.columns:
             if name not in known:
                 drop = f"{self.prefix}drop=[{name}]"
                 raise UserError(f"column {name} was not in gold; {drop} leaves it out.")

@@ -49,8 +49,11 @@ def read(path: Path) -> Content:
                 data = limited(unpacked, path)
         elif name.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                name = only_member(archive, path, TABLES)
-                with archive.open(name) as member:
+                names = [one for one in archive.namelist() if one.lower().endswith(TABLES)]
+                if len(names) != 1:
+                    why = f"expected one file {', '.join(TABLES)} in the archive"
+                    raise UserError(f"{path}: {why}, found {len(names)}. Unpack the one you want.")
+                with archive.open(name := names[0]) as member:
                     data = limited(member, path)
     except UserError:
         raise
@@ -79,15 +82,6 @@ def limited(file: IO[bytes] | gzip.GzipFile, path: Path) -> bytes:
     if len(data := file.read(LIMIT + 1)) > LIMIT:
         raise UserError(f"{path}: {TOO_LARGE}")
     return data
-
-
-def only_member(archive: zipfile.ZipFile, path: Path, endings: tuple[str, ...]) -> str:
-    """The one file in the archive whose name has such an ending."""
-    found = [member for member in archive.namelist() if member.lower().endswith(endings)]
-    if len(found) != 1:
-        expected = f"expected one file {', '.join(endings)} in the archive, found {len(found)}"
-        raise UserError(f"{path}: {expected}. Unpack it and keep the one you want.")
-    return found[0]
 
 
 def one_line(error: Exception) -> str:

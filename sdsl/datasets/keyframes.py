@@ -7,14 +7,17 @@ one step after it (`late` 1). A time that stands twice in `times` is a jump.
 
 import json
 from dataclasses import dataclass, fields
-from importlib import resources
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from sdsl.config.refusals import suggest
-from sdsl.core.settings import Count, settings
+from sdsl.config.sections import DataConfig
+from sdsl.core.rows import Table
+from sdsl.core.settings import Count
+from sdsl.datasets.sources import Drawn, strict
 from sdsl.errors import UserError
 
 Array = np.ndarray
@@ -40,8 +43,7 @@ class Keyframes:
 
 def load(name: str) -> Keyframes:
     """The committed table of that name."""
-    folder = resources.files("sdsl.datasets") / "keyframes"
-    known = {file.name.removesuffix(".json"): file for file in folder.iterdir()}
+    known = {file.stem: file for file in Path(__file__).with_name("keyframes").glob("*.json")}
     if name not in known:
         raise UserError(f"There is no keyframe table {name!r}. {suggest(name, known)}")
     values = json.loads(known[name].read_text())
@@ -87,9 +89,20 @@ def _shares(total: int, parts: int) -> list[int]:
     return [total // parts + (i < total % parts) for i in range(parts)]
 
 
-@settings
-class PathConfig:
-    """The sizes of a stream and the seed of its path, see conf/dataset/dev/path.yaml."""
+@strict
+class Regenerated(Drawn):
+    """From a table in the folder keyframes/."""
+
+    keyframes: str  # the table's name
+
+    def load(self, data: DataConfig) -> Table:
+        found = load(self.keyframes)
+        return self.table(*draw(found), found.classes, f"keyframes {self.keyframes}.json")
+
+
+@strict
+class RandomPath(Drawn):
+    """From a random path, for choosing settings away from the eight: conf/dataset/dev/path.yaml."""
 
     path_seed: Count
     classes: Annotated[int, Field(ge=2, le=6)]
@@ -103,8 +116,12 @@ class PathConfig:
         if self.exchange and (self.classes, self.modes) != (2, 1):
             raise UserError("dataset.exchange=true takes classes=2 and modes=1: two change places.")
 
+    def load(self, data: DataConfig) -> Table:
+        path = random_path(self)
+        return self.table(*draw(path), path.classes, f"random path {self.path_seed}")
 
-def random_path(config: PathConfig) -> Keyframes:
+
+def random_path(config: RandomPath) -> Keyframes:
     """The keyframes of a path, determined by its seed and sizes."""
     classes, d = config.classes, config.features
     rng = np.random.default_rng([config.path_seed, classes, d, config.modes])

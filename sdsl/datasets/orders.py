@@ -1,11 +1,4 @@
-"""The named orders: which row of a file comes when in the stream.
-
-file                   as in the file; the drift of the synthetic streams is in that order
-chronological          the same, where the file is known to be in order of arrival (Spam)
-shuffled               no drift at all
-class_pc1              every class moves along its own first principal component
-class_pc1_raw_flipped  the same on features as they are, with every odd class moving backwards
-"""
+"""The named orders: which row of a file comes when in the stream; README.md explains them."""
 
 from typing import Literal
 

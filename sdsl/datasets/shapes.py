@@ -9,14 +9,17 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from sdsl.core.settings import Count, Weight, settings
+from sdsl.config.sections import DataConfig
+from sdsl.core.rows import Table
+from sdsl.core.settings import Count, Weight
+from sdsl.datasets.sources import Drawn, strict
 from sdsl.errors import UserError
 
 Rng = np.random.Generator
 
 
-@settings
-class ShapesConfig:
+@strict
+class Shapes(Drawn):
     """The knobs of conf/dataset/dev/shapes.yaml, which says what they do."""
 
     shapes_seed: Count
@@ -51,8 +54,12 @@ class ShapesConfig:
                 expected = f"a number for each of the {self.classes} classes, not only zeros"
                 raise UserError(f"dataset.{name}={given}: expected {expected}.")
 
+    def load(self, data: DataConfig) -> Table:
+        classes = map(str, range(max(self.joined or [self.classes - 1]) + 1))
+        return self.table(*draw(self), classes, f"shapes {self.shapes_seed}")
 
-def draw(k: ShapesConfig) -> tuple[np.ndarray, np.ndarray]:
+
+def draw(k: Shapes) -> tuple[np.ndarray, np.ndarray]:
     """X float32 [N, d] and y int64 [N]."""
     rng = np.random.default_rng(k.shapes_seed)
     C, d, n = k.classes, k.features, k.segments * k.segment_size
@@ -97,7 +104,7 @@ def _noise(rng: Rng, kind: str, shape: tuple[int, int]) -> np.ndarray:
     return (rng.lognormal(0, s, shape) / np.exp(s * s / 2) - 1) / np.sqrt(np.exp(s * s) - 1)
 
 
-def _places(rng: Rng, k: ShapesConfig) -> np.ndarray:
+def _places(rng: Rng, k: Shapes) -> np.ndarray:
     """[C, modes, d], at least `gap` from other classes; in a layout, classes by turns."""
     C, M, d, half = k.classes, k.modes, k.features, k.gap / np.sqrt(k.features)
     if k.layout != "random":
@@ -127,7 +134,7 @@ def _crossing(place: np.ndarray, phase: np.ndarray, y: np.ndarray, near: float) 
     return sign * (phase[:, None] * way + near / 2 * np.sin(np.pi * phase)[:, None] * side)
 
 
-def _shape(rng: Rng, y: np.ndarray, mode: np.ndarray, k: ShapesConfig) -> np.ndarray:
+def _shape(rng: Rng, y: np.ndarray, mode: np.ndarray, k: Shapes) -> np.ndarray:
     """A point of the mode's outline, in the first two features; each mode has its own angle."""
     out = np.zeros((len(y), k.features))
     if k.shape == "blob":

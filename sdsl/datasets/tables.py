@@ -4,11 +4,10 @@ The cells of a text file stay text, so that a file that is written back has the 
 parses numbers exactly; pandas' own parser and `pandas.to_numeric` differ in the last digit.
 """
 
-import csv
 import gzip
 import io
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv as arrow_csv
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from sdsl.datasets import files
 from sdsl.datasets.files import Content, one_line
@@ -28,7 +26,7 @@ Label, Names = str | int, Collection[str]
 MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
 HINTS = {"columns, got": 'Is a quote (") missing, or was the file cut short?'}
 HINTS["UTF8"] = "Save the table as CSV in UTF-8."
-NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+NUMBER = re.compile(r"(?i)^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|inf(inity)?)$")
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def framed(content: Content, label: Label, header: bool | None = None, known: Na
         raise UserError(f"{path}: unknown ending {suffix!r}; expected {kinds}, plain or packed.")
     try:
         frame = _parquet(content) if suffix == ".parquet" else _text(content, label, header, known)
-    except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         hint = next((HINTS[word] for word in HINTS if word in str(error)), "")
         raise UserError(f"{path}: not a readable {suffix}: {one_line(error)}. {hint}") from None
     for name in frame.columns.columns[frame.columns.columns.duplicated()]:
@@ -98,26 +96,27 @@ def _parquet(content: Content) -> Frame:
 
 def _text(content: Content, label: Label, header: bool | None, known: Names) -> Frame:
     path, data = content.path, content.data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
-    first = re.match(rb"[^\r\n]*", data)[0].decode(errors="replace")  # type: ignore[index]
-    delimiter = next((d for d in ",;\t" if d in first), " ")
+    first = re.match(rb"[^\r\n]*", data)[0]  # type: ignore[index]
+    delimiter = next((d for d in ",;\t" if d.encode() in first), " ")
     if delimiter == " ":  # any run of blanks separates, as in the UCI files
         data, delimiter = b"\n".join(b",".join(row.split()) for row in data.splitlines()), ","
-        first = ",".join(first.split())
-    fields = [field.strip() for field in next(csv.reader([first], delimiter=delimiter))]
-    names = [str(i) for i in range(len(fields))]
-    block = max(2**23, 4 * len(first))  # bytes
-    table = arrow_csv.read_csv(
+    options = csv.ReadOptions(use_threads=False, autogenerate_column_names=True)
+    options.block_size = max(2**23, 16 * len(first))  # bytes; a row must fit
+    table = csv.read_csv(
         pa.BufferReader(data),  # without threads, so that an error has the number of the row
-        arrow_csv.ReadOptions(use_threads=False, column_names=names, block_size=block),
-        arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+        options,
+        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        csv.ConvertOptions(default_column_type=pa.string()),
     )
+    fields = [str(column[0]).strip() for column in table.columns]
+    table = table.rename_columns([str(i) for i in range(len(fields))])
     if header is None:
         header = _is_header(path, fields, label, known, table)
-    rows = table.slice(int(header)).rename_columns(fields if header else names)
-    if not len(rows):
+    if header:
+        table = table.slice(1).rename_columns(fields)
+    if not len(table):
         raise UserError(f"{path}: a header and no rows; expected rows with a label.")
-    columns = rows.to_pandas(types_mapper=pd.ArrowDtype)
+    columns = table.to_pandas(types_mapper=pd.ArrowDtype)
     return Frame(path, columns, content.suffix, delimiter, header)
 
 
@@ -128,19 +127,19 @@ def _is_header(path: Path, fields: list[str], label: Label, known: Names, table:
     label stands on another line, too. Else it names the columns if its label is a name and all
     others are numbers; if all are names, or the line counts 0, 1, 2, ..., the user is asked.
     """
-    if str(label) in fields and not NUMBER.fullmatch(str(label)):
-        return True
-    if (known and set(fields) <= set(known)) or all(map(_is_word, fields)):
+    by_label = str(label) in fields and not NUMBER.match(str(label))
+    words = not any(NUMBER.match(field) or field.lower() in MISSING for field in fields)
+    if by_label or words or (known and set(fields) <= set(known)):
         return True
     at = _position(label, len(fields))
     if at is None or len(set(fields)) < len(fields):
         return False
     others = {str(spelled(name)) for name in table.column(at)[1:].unique().to_pylist()}
     own = str(spelled(fields[at]))
-    named = not NUMBER.fullmatch(own)
+    named = not NUMBER.match(own)
     if own in others or not others or not (named or fields == table.column_names):
         return False
-    if named and all(map(NUMBER.fullmatch, others)):
+    if named and all(map(NUMBER.match, others)):
         return True
     unclear = f"the label {own!r} occurs in no other row, so this may be a header or a row"
     raise UserError(f"{path}, row 1: {unclear}; set dataset.header to true or to false.")
@@ -175,15 +174,10 @@ def encoded(frames: Sequence[Frame], label: str) -> tuple[np.ndarray, tuple[str,
                 row = f"{frame.path}, row {i + 1 + frame.header}"
                 raise UserError(f"{row}: expected a class label, found {found}. {hint}")
             names.append(name)
-    classes = ordered(names)
+    values = {name: float(name) if NUMBER.match(name) else np.inf for name in set(names)}
+    classes = sorted(values, key=lambda name: (values[name], name))  # numbers first, by value
     number = {name: c for c, name in enumerate(classes)}
-    return np.array([number[name] for name in names], dtype=np.int64), classes
-
-
-def ordered(labels: Iterable[str]) -> tuple[str, ...]:
-    """The classes: numbers by value, then names."""
-    values = {name: float(name) if NUMBER.fullmatch(name) else np.inf for name in set(labels)}
-    return tuple(sorted(values, key=lambda name: (values[name], name)))
+    return np.array([number[name] for name in names], dtype=np.int64), tuple(classes)
 
 
 def spelled(value: object) -> str | None:
@@ -231,21 +225,10 @@ def missing(values: pa.Array) -> np.ndarray:
 
 def numbers(values: pa.Array) -> np.ndarray:
     """[n] float64, NaN where a cell is no number."""
+    if pa.types.is_string(values.type):
+        values = text(values)
+        values = pc.if_else(pc.match_substring_regex(values, NUMBER.pattern), values, None)
     try:
-        values = text(values) if pa.types.is_string(values.type) else values
         return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:  # some cells are no numbers
-        return np.array([_float(cell) for cell in values.to_pylist()])
     except pa.ArrowNotImplementedError:  # times
         return np.full(len(values), np.nan)
-
-
-def _is_word(field: str) -> bool:
-    return field.lower() not in MISSING and np.isnan(_float(field))
-
-
-def _float(cell: str | None) -> float:
-    try:  # float() takes 1_000 for a number, which no other reader does
-        return np.nan if cell is None or "_" in cell else float(cell)
-    except ValueError:
-        return np.nan

@@ -184,7 +184,8 @@ def fit(X: Array, y: Array, components: int, classes: int) -> Mixture:
     p, need = (d, ROWS_WIDE) if d > WIDE else (d * (d + 1) // 2, ROWS * d)
     near = np.zeros((n, 0), bool)  # [n, K] the rows that each component starts from
     owner: list[int] = []
-    for c in np.unique(y):
+    present, index = np.unique(y, return_inverse=True)
+    for c in present:
         own = np.flatnonzero(y == c)
         k = int(np.clip(len(own) // need, 1, components))
         part = np.zeros((n, k), bool)
@@ -193,7 +194,7 @@ def fit(X: Array, y: Array, components: int, classes: int) -> Mixture:
         near, owner = np.c_[near, part], owner + [c] * k
     i, j, _ = pairs(d, p)
     mean = np.stack([X[rows].mean(0) for rows in near.T])
-    within = X - np.stack([X[y == c].mean(0) for c in range(classes)])[y]
+    within = X - np.stack([X[y == c].mean(0) for c in present])[index]
     pooled = ridge((within[:, i] * within[:, j]).mean(0), n, d)
     K, budget = len(owner), network_numbers(d, classes)
     one = K * (2 * d + 1) + (K + 1) * p > budget  # covariances of their own are too many numbers

@@ -93,26 +93,24 @@ class MixtureRule(Replay):
 
     def install(self, learner: Learner) -> None:
         mix, (K, d), p = self.now, self.now.mean.shape, self.now.cov.shape[1]
-        parts = [mix._replace(cov=np.broadcast_to(mix.cov, (K, p)))]
         share = self.present if self.past else 1.0
+        cov, weight = np.broadcast_to(mix.cov, (K, p)), share * mix.weight
+        parts = [Rule(mix.owner, mix.mean, cov, weight)]
         i, j, _ = pairs(d, p)
-        L, weights = self.axes, [share * mix.weight]
+        L = self.axes
         for one in self.past:
-            cov = one.var * L**2 if L.ndim == 1 else (L * one.var[:, None]) @ L.T
-            cov = cov if L.ndim == 1 else cov[:, i, j]
-            parts.append(mix._replace(owner=one.owner, mean=one.mean, cov=cov))
-            weights.append((1 - share) / len(self.past) * one.weight)
-        owner, mean, cov = (np.concatenate([getattr(m, f) for m in parts]) for f in FIELDS)
-        whole = mix._replace(owner=owner, mean=mean, cov=cov, weight=np.concatenate(weights))
+            cov = one.var * L**2 if L.ndim == 1 else ((L * one.var[:, None]) @ L.T)[:, i, j]
+            weight = (1 - share) / len(self.past) * one.weight
+            parts.append(Rule(one.owner, one.mean, cov, weight))
+        owner, mean, cov, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
+        used = weight > 0  # all but those of lambda = 0 or 1
+        whole = Rule(owner[used], mean[used], cov[used], weight[used])
 
         def classify(x: Tensor) -> Tensor:
             p = posterior(whole, x.double().numpy(), learner.classes)
             return torch.from_numpy(p.argmax(1))
 
         learner.classifier = classify
-
-
-FIELDS = ("owner", "mean", "cov")
 
 
 def full(cov: Array, d: int) -> Array:

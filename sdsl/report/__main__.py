@@ -18,12 +18,14 @@ def main(words: Sequence[str] | None = None) -> int:
         if wrong := [word for word in args.figures if not word.startswith("figure=")]:
             raise UserError(f"'{wrong[0]}' is not understood. Write figure=8 for one figure.")
         only = [word.removeprefix("figure=") for word in args.figures]
-        runs = export.read(*args.folder) if args.folder else store.read(args.uri, args.experiment)
+        runs = store.merge(args.folder) if args.folder else store.read(args.uri, args.experiment)
         out = args.export or args.out
         if only:
-            for name in figures.write(runs.by_setting(), out / "figures", only):
-                print(out / "figures" / f"{figures.file_name(name)}.svg")
-            return 0
+            drawn = figures.write(runs.by_setting(), out / "figures", only)
+            for name in only:
+                place = out / "figures" / f"{figures.file_name(name)}.svg"
+                print(place if name in drawn else f"Figure {name}: no run that it shows.")
+            return 0 if drawn else 1
         if args.export:
             export.write(runs, out)
         print("\n".join(build.build(runs, out, not args.no_figures, readme=bool(args.export))))

@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 
 from sdsl.report import claims, figures, statistics, tables
 from sdsl.report.document import Document, Report
-from sdsl.report.names import CLASS_METRICS, DATASETS, METRICS, PAPER_METHODS, SETTINGS
+from sdsl.report.names import CLASS_METRICS, METRICS, SETTINGS, method_name
 from sdsl.report.runs import Runs, is_short
 from sdsl.report.tables import Html, Markdown
 
@@ -38,7 +38,8 @@ def build(runs: Runs, out: Path, draw: bool = True, readme: bool = False) -> lis
 def gather(runs: Runs, drawn: dict[str, str]) -> Report:
     """Every table and verdict. `drawn`: the captions of the figures that were saved."""
     settings = runs.by_setting()
-    judged = {s: claims.judge(one) for s, one in settings.items() if not is_short(s)}
+    of_paper = {s: one for s, one in settings.items() if one.paper_streams and not is_short(s)}
+    judged = {setting: claims.judge(one) for setting, one in of_paper.items()}
     known = [metric for metric in METRICS | CLASS_METRICS if metric in runs.frame]
     cells = {metric: tables.cells(settings, metric) for metric in known}
     return Report(runs, _by(["setting"], judged or {"": pd.DataFrame()}), cells, drawn)
@@ -71,14 +72,12 @@ def _write(report: Report, file: Path, template: str, writer: Markdown) -> None:
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     text = (HERE / template).read_text(encoding="utf-8")
     documents = [Document(report, writer, setting) for setting in report.settings]
-    main = documents[0].runs
     rendered = environment.from_string(text).render(
         report=report,
         documents=documents,
         first=documents[0],
-        # The sentences about the paper's results in readme.md speak of all of them.
-        whole=main.variants >= {*PAPER_METHODS} and main.streams >= {*DATASETS},
         text=writer.text,
+        method_name=method_name,
         settings=SETTINGS,
         published=lambda streams: tables.published(writer, streams),
         file_name=figures.file_name,

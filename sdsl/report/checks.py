@@ -50,9 +50,9 @@ def cell(runs: Runs, dataset: str, given: Given) -> Finding:
     mean, tolerance = given["mean"], max(2 * given["tolerance_std"], 0.02)
     values, bound = runs.scores(given["method"], dataset, given["metric"]), runs.reach(dataset)
     here = f"here {_spread(values)}" if len(values) else "no run here"
-    limit = f"static bound {bound:.3f}" if np.isfinite(bound) else "static bound not run"
-    if bound > runs.static_bound(dataset):
-        limit = f"end of the static trade-off curve {bound:.3f}"
+    at_end = bound == runs.trade_off(dataset)
+    which = "end of the static trade-off curve" if at_end else "static bound"
+    limit = f"{which} {bound:.3f}" if np.isfinite(bound) else "static bound not run"
     paper = f"paper {mean:.3f} ± {given['std']:.3f}, tolerance {tolerance:.3f}"
     numbers = f"{here}; {paper}, {limit}"
     if len(values) and abs(values.mean() - mean) <= tolerance + ROUNDING:

@@ -90,6 +90,8 @@ class Document:
         runs = "One run" if len(rows) == 1 else f"{len(rows)} runs"
         where = listed([self._stream(stream) for stream in self.streams])
         methods = listed([self._method(method) for method in shown])
+        if len(shown) > 1:
+            return f"{runs} of {methods} on {where}: no two that read no labels ran on all streams."
         return f"{runs} of {methods} on {where}: {listed(scores)}. Run another method to compare."
 
     def made_by(self) -> str:
@@ -142,8 +144,8 @@ class Document:
 
     def show(self, table: pd.DataFrame, columns: Collection[str] = ()) -> str:
         """Any table, or some of its columns; text that is very long for a cell is cut."""
-        shown = (table[list(columns)] if columns else table).round(3)
-        rows = [[self.w.text(_cut(str(cell))) for cell in row] for row in shown.to_numpy(object)]
+        shown = table[list(columns)] if columns else table
+        rows = [[self.w.text(_shown(cell)) for cell in row] for row in shown.to_numpy(object)]
         return self.w.table([self.w.text(str(head)) for head in shown], rows)
 
     def verdict_counts(self) -> str:
@@ -180,7 +182,7 @@ class Document:
     def methods(self) -> str:
         """The methods that read no labels and ran on all streams: accuracy, swaps and cost."""
         rows = []
-        for method in names.methods_in_order(self.runs.variants - set(names.READ_LABELS)):
+        for method in names.without_labels(self.runs.variants):
             online, final = ([self._mean(method, s, m) for s in self.streams] for m in METRICS)
             if np.isnan(online).any():
                 continue
@@ -225,6 +227,9 @@ def _share(answers: pd.Series, wanted: str) -> str:
     return f"{(known == wanted).sum()} of {len(known)}" if len(known) else ""
 
 
-def _cut(text: str) -> str:
-    """A hash by its first digits."""
+def _shown(cell: object) -> str:
+    """A number with three decimals, a flag as 'yes' or '', a hash by its first digits."""
+    if isinstance(cell, bool):
+        return "yes" if cell else ""
+    text = decimal(cell) if isinstance(cell, float) else str(cell)
     return text[:12] if len(text) >= 32 and text.isalnum() else text

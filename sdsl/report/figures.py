@@ -16,11 +16,12 @@ from sdsl.report import names, plotting
 from sdsl.report.checks import ONE_SIDED, SYMMETRIC, noise_curve
 from sdsl.report.claims import paper_cell
 from sdsl.report.names import METRICS, PAPER_METHODS, PAPER_VARIANTS, STATIC_BOUND
-from sdsl.report.plotting import Place, label, look
+from sdsl.report.plotting import Place, label
 from sdsl.report.runs import Runs
 
 Settings = Mapping[str, Runs]
-Points = Callable[[Runs, str, str], np.ndarray | None]  # (runs, method, stream) -> [n, points]
+# (runs, method, stream) -> x [points], y [n, points]; None if it did not run
+Points = Callable[[Runs, str, str], tuple[np.ndarray, np.ndarray] | None]
 DETAILED = ("ug_2c_5d", "satimage")  # the datasets of the paper's detailed figures
 FEW = 8  # methods, of which the bands can be told apart
 
@@ -32,15 +33,14 @@ class Curve:
     points: Points
     x: str
     y: str
-    bounds: tuple[float, ...] = ()  # of x, where it does not count 1, 2, ...
 
 
 def of_R(curve: Callable[[np.ndarray], np.ndarray]) -> Points:
     """A curve that R gives: [n, T, T] -> [n, T]"""
 
-    def points(runs: Runs, method: str, stream: str) -> np.ndarray | None:
+    def points(runs: Runs, method: str, stream: str) -> tuple[np.ndarray, np.ndarray] | None:
         R = runs.matrices(method, stream)
-        return None if R is None else curve(R)
+        return None if R is None else (np.arange(1, R.shape[1] + 1), curve(R))
 
     return points
 
@@ -55,15 +55,25 @@ def online_mean(R: np.ndarray) -> np.ndarray:
     return np.cumsum(online(R), axis=1) / np.arange(1, R.shape[1] + 1)
 
 
-def recorded(name: str) -> Points:
-    """A curve that was recorded beside R."""
-    return lambda runs, method, stream: runs.curve(method, stream, name)
+def pseudo_labels(runs: Runs, method: str, stream: str) -> tuple[np.ndarray, np.ndarray] | None:
+    Y = runs.curve(method, stream, "pseudo_label_acc")
+    return (np.arange(1, Y.shape[1] + 1), Y) if Y.size else None
+
+
+def noisy(name: str) -> Points:
+    """A curve of the flatness probe, over its bounds."""
+
+    def points(runs: Runs, method: str, stream: str) -> tuple[np.ndarray, np.ndarray] | None:
+        probed = noise_curve(runs, method, stream)
+        return (probed.bounds, runs.curve(method, stream, name)) if probed else None
+
+    return points
 
 
 ONLINE = Curve(of_R(online), "segment $t$", "$R_{t,t}$")
 ONLINE_MEAN = Curve(of_R(online_mean), "segment $t$", "$Acc_t$ so far")
 FINAL = Curve(of_R(lambda R: R[:, -1]), "test segment $j$", "$R_{T,j}$")
-LABELS = Curve(recorded("pseudo_label_acc"), "segment $t$", "pseudo-label acc.")
+LABELS = Curve(pseudo_labels, "segment $t$", "pseudo-label acc.")
 
 
 def write(settings: Settings, folder: Path, only: Sequence[str] = ()) -> dict[str, str]:
@@ -102,14 +112,12 @@ def _lines(
     if not panels:
         return None
     figure, grid = plotting.grid(len(panels), columns)
-    shaded, drawn = len(methods) <= FEW, set()
+    looks, shaded, drawn = plotting.looks(methods), len(methods) <= FEW, set()
     for axes, (place, curve, more) in zip(grid, panels, strict=True):
         here = set()
         for method in methods:
-            Y = curve.points(place.runs, method, place.stream)
-            if Y is not None and Y.size:
-                x = np.array(curve.bounds or range(1, Y.shape[1] + 1))
-                plotting.band(axes, x, Y, method, shaded)
+            if found := curve.points(place.runs, method, place.stream):
+                plotting.band(axes, *found, shaded, **looks[method])
                 here.add(method)
         plotting.describe(axes, place.title + more, bool(here), curve.x, curve.y)
         drawn |= here
@@ -143,11 +151,9 @@ def _noise(settings: Settings) -> Figure | None:
     """Acc_T of the final model under noise on every parameter; the paper's noise is one-sided."""
     methods, panels = [*PAPER_METHODS, *PAPER_VARIANTS], []
     for place in places(settings, DETAILED):
-        probed = [noise_curve(place.runs, m, place.stream) for m in methods]
-        if known := [curve for curve in probed if curve]:
-            bounds = tuple(known[0].bounds)
+        if any(noise_curve(place.runs, m, place.stream) for m in methods):
             for name, noise in ((ONE_SIDED, "U[0, b]"), (SYMMETRIC, "U[−b, b]")):
-                curve = Curve(recorded(name), "noise bound $b$", "$Acc_T$", bounds)
+                curve = Curve(noisy(name), "noise bound $b$", "$Acc_T$")
                 panels.append((place, curve, f"\n{noise}"))
     return _lines(panels, methods)
 
@@ -160,14 +166,13 @@ def _others(settings: Settings) -> Figure | None:
 
 
 def _pseudo_labels(settings: Settings) -> Figure | None:
-    methods = [method for method in _all_methods(settings) if method not in names.READ_LABELS]
-    return _over_time(settings, LABELS, methods)
+    return _over_time(settings, LABELS, names.without_labels(_all_methods(settings)))
 
 
 def _every_run(settings: Settings, metric: str) -> Figure | None:
     """One dot per run: many results have two clusters, which a mean hides."""
     methods = [method for method in _all_methods(settings) if method != STATIC_BOUND]
-    where = places(settings)
+    where, looks = places(settings), plotting.looks(methods)
     if not where or not methods:
         return None
     figure, panels = plotting.grid(len(where), 4, height=0.35 + 0.105 * len(methods), sharey=True)
@@ -176,7 +181,7 @@ def _every_run(settings: Settings, metric: str) -> Figure | None:
         for row, method in enumerate(methods):
             values = place.runs.scores(method, place.stream, metric)
             at = np.full(len(values), row)
-            axes.plot(values, at, **look(method) | {"ls": ""}, ms=2.8, mew=0.5, alpha=0.75)
+            axes.plot(values, at, **looks[method] | {"ls": ""}, ms=2.8, mew=0.5, alpha=0.75)
             if metric == "acc_final" and (cell := paper_cell(method, place.stream)):
                 axes.plot(cell.mean, row, "|", ms=6, mew=1.1, color="black")
         bound = place.runs.static_bound(place.stream, metric)
@@ -210,14 +215,13 @@ def _heat_maps(settings: Settings) -> Figure | None:
             R = place.runs.matrices(method, place.stream)
             if R is not None:
                 extent = (column, column + size, row + size, row)
-                mean = np.nanmean(R, axis=0)
-                axes.imshow(mean, "cividis", norm, extent=extent, interpolation="none")
+                axes.imshow(R.mean(axis=0), "cividis", norm, extent=extent, interpolation="none")
     axes.set(xlim=(0, columns), ylim=(len(where), 0))
     axes.set_xticks(np.arange(len(methods)) + size / 2, [label(m, 26) for m in methods], size=4)
-    for text in axes.get_xticklabels():
-        text.set(rotation=35, ha="left", rotation_mode="anchor")
     axes.set_yticks(np.arange(len(where)) + size / 2, [p.title for p in where], size=4)
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
+    for text in axes.get_xticklabels():
+        text.set(rotation=35, ha="left", rotation_mode="anchor")
     axes.spines[:].set_visible(False)
     bar = figure.colorbar(axes.images[0], ax=axes, shrink=0.4, aspect=30, pad=0.01)
     bar.set_label("$R_{i,j}$")

@@ -22,7 +22,7 @@ PAPER_VARIANTS = [method for method, row in METHODS.items() if row["group"] == "
 # The runs that read the paper to the letter, each in the place of the method that it stands for.
 TO_THE_LETTER = {m.replace("_literal", ""): m for m in METHODS if METHODS[m]["family"] == "letter"}
 STATIC_BOUND = "static_bound"  # a measurement of the stream that runs as if it were a method
-READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND)  # never ranked, never marked as best
+READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND)
 METRICS = {"acc_online": "Acc_t", "acc_final": "Acc_T"}
 CLASS_METRICS = {  # every class weighs the same
     "balanced_acc_online": "Balanced accuracy of each step's own test part",
@@ -40,6 +40,11 @@ def method_name(method: str) -> str:
     return METHODS.get(name, {"name": name})["name"] + space + settings
 
 
+def reads_labels(method: str) -> bool:
+    """Whether a method reads true labels, whatever its settings: it is never ranked or best."""
+    return method.partition(" (")[0] in READ_LABELS or "labeler=oracle" in method
+
+
 def dataset_name(dataset: str) -> str:
     """The paper's name of a dataset; other streams keep theirs."""
     return DATASETS.get(dataset, dataset)
@@ -48,6 +53,11 @@ def dataset_name(dataset: str) -> str:
 def methods_in_order(names: Iterable[str]) -> list[str]:
     """The paper's methods in its order, then other known ones, then the rest by name."""
     return in_order(names, METHODS)
+
+
+def without_labels(names: Iterable[str]) -> list[str]:
+    """The methods that read no labels, in order."""
+    return [method for method in methods_in_order(names) if not reads_labels(method)]
 
 
 def datasets_in_order(names: Iterable[str]) -> list[str]:

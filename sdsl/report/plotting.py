@@ -1,15 +1,16 @@
 """The looks of the figures: one colour and dash per method, panels, legends, saving as SVG."""
 
 import io
+import itertools
 import re
 import textwrap
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -30,16 +31,21 @@ FAMILIES: dict[str, tuple[Any, str]] = {  # dash and marker
     "new": ((0, (6, 1.5)), "*"),
     "later": ("-.", "s"),
     "labels": (":", "^"),
-    "own": ((0, (3, 1, 1, 1, 1, 1)), "P"),  # a variant of a method, and a user's own
 }
+OWN = (0, (3, 1, 1, 1, 1, 1)), "Pvp<h>d"  # a variant of a method, and a user's own
 
 
-def look(method: str) -> dict[str, Any]:
-    """Colour, dash and marker: as methods.csv has them, else in a colour that the name decides."""
-    spare = list(COLOURS)[zlib.crc32(method.encode()) % (len(COLOURS) - 1)]
-    row = METHODS.get(method, {"colour": spare, "family": "own"})
-    dash, marker = FAMILIES[row["family"]]
-    return {"color": COLOURS[row["colour"]], "ls": dash, "marker": marker}
+def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour, dash and marker of each: as methods.csv has them, else the next that are free."""
+    spare = itertools.cycle(itertools.product(OWN[1], COLOURS))
+    found = {}
+    for method in methods:
+        if row := METHODS.get(method):
+            colour, (dash, marker) = row["colour"], FAMILIES[row["family"]]
+        else:
+            dash, (marker, colour) = OWN[0], next(spare)
+        found[method] = {"color": COLOURS[colour], "ls": dash, "marker": marker}
+    return found
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,7 @@ class Place:
 
     @property
     def title(self) -> str:
-        setting = f" ({self.setting})" if self.setting else ""
-        return plain(dataset_name(self.stream) + setting)
+        return plain("\n".join(filter(None, [dataset_name(self.stream), self.setting])))
 
 
 def grid(
@@ -71,15 +76,14 @@ def grid(
     return figure, axes[:panels]
 
 
-def band(axes: Axes, x: np.ndarray, Y: np.ndarray, method: str, shaded: bool = True) -> None:
+def band(axes: Axes, x: np.ndarray, Y: np.ndarray, shaded: bool, **look: Any) -> None:
     """Mean of Y [n, points], ± std (ddof=1) shaded; a single run has no band."""
-    mean, every = np.nanmean(Y, axis=0), max(1, len(x) // 12)
-    height = 3 if method == "ours" else 2  # above the other lines
+    runs, every = pd.DataFrame(Y), max(1, len(x) // 12)
+    mean, std = runs.mean(), runs.std(ddof=1)
     # Some twelve markers along a line, where dashes alone would run together.
-    (line,) = axes.plot(x, mean, zorder=height, ms=2.4, markevery=every, **look(method))
+    axes.plot(x, mean, ms=2.4, markevery=every, **look)
     if len(Y) > 1 and shaded:
-        std = np.nanstd(Y, axis=0, ddof=1)
-        axes.fill_between(x, mean - std, mean + std, color=line.get_color(), alpha=0.16, lw=0)
+        axes.fill_between(x, mean - std, mean + std, color=look["color"], alpha=0.16, lw=0)
 
 
 def describe(axes: Axes, title: str, ran: bool, x: str, y: str) -> None:
@@ -97,7 +101,8 @@ def describe(axes: Axes, title: str, ran: bool, x: str, y: str) -> None:
 
 def legend(figure: Figure, methods: Sequence[str]) -> None:
     """One entry per method, above the panels."""
-    handles = [Line2D([], [], ms=2.8, label=label(m, 40), **look(m)) for m in methods]
+    shown = looks(methods).items()
+    handles = [Line2D([], [], ms=2.8, label=label(m, 40), **look) for m, look in shown]
     longest = max(len(label(method, 40)) for method in methods)
     legend_of(figure, handles, 110 // (6 + longest))
 

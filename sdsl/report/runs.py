@@ -106,11 +106,11 @@ class Runs:
         return np.stack(found) if found else None
 
     def curve(self, variant: str, stream: str, name: str) -> np.ndarray:
-        """A curve of the runs that have it, [n, points], in the order of seeds."""
+        """A curve of the runs that have it, [n, points], by seed; shorter ones end in NaN."""
         by_run = self.curves.get(name, {})
         runs = self.all_of(variant, stream)
         with_it = runs[runs.index.isin(list(by_run))].drop_duplicates("seed").sort_values("seed")
-        return np.array([by_run[run] for run in with_it.index])
+        return pd.DataFrame([by_run[run] for run in with_it.index]).to_numpy(float)
 
     def static_bound(self, stream: str, metric: str = "acc_final") -> float:
         """The best accuracy of any one classifier on a stream; NaN where it was not measured."""

@@ -138,7 +138,7 @@ class Ranking:
 def ranking(runs: Runs, metric: str) -> Ranking | None:
     """None for fewer than two methods. Where one of the paper's streams ran, only these count."""
     streams = runs.paper_streams or names.datasets_in_order(runs.streams)
-    blind = names.methods_in_order(runs.variants - set(names.READ_LABELS))
+    blind = names.without_labels(runs.variants)
     found = {m: {s: runs.scores(m, s, metric).to_numpy() for s in streams} for m in blind}
     ran = {m: own for m, own in found.items() if all(map(len, own.values()))}
     if not streams or len(ran) < 2:

@@ -1,12 +1,16 @@
 """Which of a store's finished runs are shown, and under which names."""
 
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sdsl.errors import UserError
-from sdsl.report.export import rows_tested
+from sdsl.report import export
 from sdsl.report.runs import CELL, CURVES, SHAPE, TEXT_COLUMNS, Runs, is_short
 
 PROBE = "probe._target_"
@@ -15,25 +19,35 @@ NOT_OF_STREAM = ("probe", "eval")  # sections that change neither the stream nor
 
 
 def read(uri: str | None = None, experiment: str = "sdsl") -> Runs:
-    """The newest runs of every cell; short ones (stream.max_segments) if there are no others."""
+    """The runs of a store that are shown."""
     from sdsl.tracking.results import results  # MLflow takes seconds to load
 
     table = results(uri, experiment, settings=[PROBE])
-    frame = as_rows(table)
-    short = frame.setting.map(is_short)
-    notes = []
+    frame, notes = select(as_rows(table))
+    return _with_arrays(frame, table.loc[frame.index], uri, notes)
+
+
+def merge(folders: Sequence[Path]) -> Runs:
+    """The runs of one or several exports that are shown."""
+    runs = export.read(*folders)
+    frame, notes = select(runs.frame)
+    return dataclasses.replace(runs, frame=frame, notes=(*runs.notes, *notes))
+
+
+def select(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The newest runs of every cell; short ones (stream.max_segments) if there are no others."""
+    short, notes = frame.setting.map(is_short), []
     if short.any() and not short.all():
         notes.append(f"{short.sum()} short runs (stream.max_segments is set) are left out")
         frame = frame[~short]
     frame, more = newest(name_streams(frame))
-    return _with_arrays(frame, table.loc[frame.index], uri, [*notes, *more])
+    return frame, [*notes, *more]
 
 
 def as_rows(table: pd.DataFrame) -> pd.DataFrame:
     """The table of a store with the columns of runs.csv, but T and test_rows."""
     frame = table.rename(columns={"source": "data_source"})
-    targets = frame[PROBE].fillna("none") if PROBE in frame else "none"
-    frame["probe"] = pd.Series(targets, frame.index).map(lambda name: name.split(".")[-1].lower())
+    frame["probe"] = frame[PROBE].str.split(".").str[-2]  # the file: none, flatness, ...
     frame["setting"] = frame.setting.map(_of_stream)
     metrics = [name for name in frame.select_dtypes("number") if name not in COLUMNS]
     return frame[[name for name in (*COLUMNS, *metrics) if name in frame]]
@@ -41,7 +55,7 @@ def as_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 def _of_stream(setting: str) -> str:
     """'prefix=calibrated' of 'probe=flatness, prefix=calibrated'."""
-    parts = setting.split(", ") if setting else []
+    parts = re.split(r", (?=[\w.@]+=)", setting)  # a value may hold commas
     return ", ".join(part for part in parts if not part.startswith(NOT_OF_STREAM))
 
 
@@ -104,7 +118,7 @@ def _with_arrays(
         raise UserError("No finished run still has its files R.npy, curves.csv and config.yaml.")
     frame = frame.loc[list(R)].assign(T=[len(matrix) for matrix in R.values()], test_rows=0)
     for _, runs in frame.groupby(["setting", "stream"]):
-        frame.loc[runs.index, "test_rows"] = rows_tested([R[run] for run in runs.index])
+        frame.loc[runs.index, "test_rows"] = export.rows_tested([R[run] for run in runs.index])
     frame = frame[[*COLUMNS, *frame.columns.drop(COLUMNS)]].rename_axis("run_id")
     try:
         environment = load(table.loc[frame.started.idxmax()], "environment.txt", uri).decode()

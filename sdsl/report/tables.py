@@ -10,7 +10,7 @@ import pandas as pd
 
 from sdsl.report import names
 from sdsl.report.claims import paper_cell
-from sdsl.report.names import DATASETS, READ_LABELS, STATIC_BOUND
+from sdsl.report.names import DATASETS, STATIC_BOUND
 from sdsl.report.runs import Runs
 
 GAP = "–"  # not run
@@ -56,7 +56,7 @@ def _of_setting(setting: str, runs: Runs, metric: str) -> pd.DataFrame:
 
 def _best(table: pd.DataFrame) -> np.ndarray:
     """True for the best mean of each stream, and for means that round to it; no label readers."""
-    fair = table[~table.method.isin(READ_LABELS) & table["mean"].notna()]
+    fair = table[~table.method.map(names.reads_labels) & table["mean"].notna()]
     tops = fair.groupby("dataset")["mean"].transform("max")
     return table.index.isin(fair.index[np.isclose(fair["mean"], tops, atol=5e-4)])
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from hydra.core.config_store import ConfigStore
 from pydantic import BeforeValidator, Field
@@ -13,9 +13,6 @@ from sdsl.config import composed, sections
 from sdsl.config.refusals import REFUSED, message
 from sdsl.core.settings import Positive, settings
 from sdsl.errors import UserError
-
-if TYPE_CHECKING:  # it loads torch
-    from sdsl.config import Parts
 
 # The settings that a stream without labels has; the others belong to an evaluation.
 METHOD = ("labeler", "replay", "lookback", "learner", "stream.scaler")
@@ -49,14 +46,13 @@ def label_settings(config: Mapping[str, Any]) -> tuple[LabelSettings, int]:
     """(settings, seed) of a composed config."""
     from sdsl.config.schema import build
 
-    if missing := [name for name in NAMES if config[name] == "???"]:
-        raise UserError(
-            f"{missing[0]}= is missing. Expected gold=FILE files=FILES label=COLUMN out=FOLDER."
-        )
+    given = {name: config[name] for name in NAMES}
+    if missing := [name for name, value in given.items() if value == "???"]:
+        expected = "Expected gold=FILE files=FILES label=COLUMN out=FOLDER."
+        raise UserError(f"{missing[0]}= is missing. {expected}")
     if len(seeds := config["seed"]["values"]) != 1 or seeds[0] < 0:
         raise UserError(f"seed={seeds}: expected one whole number, 0 or more.")
-    given = build(LabelSettings, {name: config[name] for name in NAMES}, "sdsl.label")
-    return given, seeds[0]
+    return build(LabelSettings, given, "sdsl.label"), seeds[0]
 
 
 def method_config(
@@ -64,11 +60,10 @@ def method_config(
 ) -> dict[str, Any]:
     """The config that `python -m sdsl.run` would compose; refuses settings without effect."""
     overrides, folder = overrides or {}, config_dir and Path(config_dir).expanduser()
-    if vain := [key for key in overrides if not key.startswith(METHOD)]:
-        raise UserError(
-            f"overrides: '{vain[0]}' has no effect on a stream without labels; expected settings "
-            f"of {', '.join(METHOD)}."
-        )
+    for key in overrides:
+        if not key.startswith(METHOD):
+            expected = f"expected settings of {', '.join(METHOD)}"
+            raise UserError(f"overrides: '{key}' has no effect without labels; {expected}.")
     if folder and not folder.is_dir():
         raise UserError(f"config_dir={config_dir}: no such folder.")
     words = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
@@ -76,16 +71,3 @@ def method_config(
         return composed(f"method={method}", *words, config_dir=str(folder) if folder else None)
     except REFUSED as error:
         raise UserError(message(error)) from None
-
-
-def blind_parts(config: Mapping[str, Any]) -> "Parts":
-    """The method's parts; refuses a method that reads true labels."""
-    from sdsl.config import parts
-
-    made = parts(config)
-    if made.method.labeler.privileged:
-        raise UserError(
-            f"method={config['method']['name']} reads true labels, which a stream without labels "
-            "does not have. Choose another, such as method=ours."
-        )
-    return made

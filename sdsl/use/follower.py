@@ -7,14 +7,14 @@ forgotten: asking never changes later labels.
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from sdsl.config import parts
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Log
 from sdsl.core.draws import Draws
@@ -22,12 +22,13 @@ from sdsl.core.finite import NotFinite
 from sdsl.core.learner import Learner
 from sdsl.core.network import layer_sizes
 from sdsl.core.rows import Rows
+from sdsl.datasets.columns import Plan
+from sdsl.errors import UserError
 from sdsl.experiment import one_thread
-from sdsl.use.config import blind_parts
 from sdsl.use.monitor import FAR, Monitor
 
 SECTIONS = ("method", "labeler", "replay", "lookback", "learner", "stream")  # of a config
-# The columns of the history; after them the shares of the classes and the log of the method.
+# The first columns of the history; then class shares and what the method logs.
 RECORD = ("step", "rows", "seconds", "warnings", "confidence", "drift", "far", "valley")
 CHUNK = 10_000  # rows asked for at a time
 Ask = Callable[[Tensor], Tensor]
@@ -35,47 +36,47 @@ log = logging.getLogger(__name__)
 
 
 class Follower:
-    """Labels are numbers 0..C-1 here; `classes` are their names, for messages."""
+    """Classes are numbers 0..C-1 here; `labels` are the user's."""
 
     def __init__(
         self,
         config: Mapping[str, Any],
         X: np.ndarray,  # gold [g, d] float32
-        y: np.ndarray,  # [g]
-        classes: Sequence[str],
+        y: np.ndarray,  # [g] in 0..C-1
+        labels: np.ndarray,  # [C]
         seed: int,
+        columns: Plan | None = None,  # from a table's columns to X
     ):
         self.config = {name: config[name] for name in SECTIONS}
         self.gold = Rows(tensor(X), torch.from_numpy(y.astype(np.int64)))
-        self.classes, self.seed = list(classes), seed
-        self.share_names = [f"share_{name}" for name in self.classes]
+        self.labels, self.seed, self.columns = labels, seed, columns
         self.adaptation = self._new()
         self.preview: Adaptation | None = None  # answers before the first step
-        self.monitor = Monitor(X, y, self.classes)
+        self.monitor = Monitor(X, y, list(map(str, labels)))
         self.records: list[dict[str, Any]] = []
 
     def _new(self) -> Adaptation:
-        made = blind_parts(self.config)
-        sizes = layer_sizes(self.gold.X.shape[1], made.hidden, len(self.classes))
+        made, name = parts(self.config), self.config["method"]["name"]
+        if made.method.labeler.privileged:
+            why = f"method={name} reads true labels, which a stream without labels does not have"
+            raise UserError(f"{why}. Choose another, such as method=ours.")
+        sizes = layer_sizes(self.gold.X.shape[1], made.hidden, len(self.labels))
         learner = Learner(sizes, Draws(self.seed, "init"))
         return Adaptation(made.method, learner, self.gold, made.scaler, self.seed)
 
     def step(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(labels [n], confidence [n]) of a new segment [n, d] float32; the model is updated.
+        """(classes [n], confidence [n]) of a new segment [n, d] float32; the model is updated.
 
         A segment that would leave NaN in the model is refused, and the model stays as it was.
         """
-        start, y, confidence = time.perf_counter(), np.zeros(0, np.int64), np.zeros(0, np.float32)
-        record: dict[str, Any] = dict.fromkeys([*RECORD, *self.share_names], float("nan"))
-        record |= {"rows": len(X), "warnings": "empty segment"}
+        start, y, confidence = time.perf_counter(), np.zeros(0, np.int64), np.zeros(0)
+        record: dict[str, Any] = {"rows": len(X), "warnings": "empty segment"}
         if len(X):
             y, p, logged = self._learn(X)
             confidence = p[np.arange(len(y)), y]
             signs, alarms = self.monitor.judge(X, y)
-            shares = np.bincount(y, minlength=len(self.classes)) / len(y)
+            record |= {"warnings": "; ".join(alarms), "confidence": float(confidence.mean())}
             record = {name: float(value) for name, value in logged.items()} | record | signs
-            record |= dict(zip(self.share_names, shares.tolist(), strict=True))
-            record |= {"confidence": float(confidence.mean()), "warnings": "; ".join(alarms)}
         record |= {"step": self.adaptation.t, "seconds": time.perf_counter() - start}
         self.records.append(record)
         if record["warnings"]:
@@ -83,7 +84,7 @@ class Follower:
         return y, confidence
 
     def _learn(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, Log]:
-        """(labels [n], probabilities [n, C], log)"""
+        """(classes [n], probabilities [n, C], log)"""
         before = self.adaptation.state() if self.adaptation.t else None
         try:
             with one_thread():
@@ -100,22 +101,11 @@ class Follower:
             self.adaptation = self._new()
             if before is not None:
                 self.adaptation.restore(before)
-            raise NotFinite(
-                f"The model cannot follow this segment of {len(X)} rows and stays as it was. "
-                f"{error}"
-            ) from None
-
-    def _current(self) -> Adaptation:
-        """The model to ask: before the first step, one fitted to gold alone."""
-        if self.adaptation.t:
-            return self.adaptation
-        if self.preview is None:
-            self.preview = self._new()
-            self.preview.begin(self.gold.X)
-        return self.preview
+            why = f"The model cannot follow this segment of {len(X)} rows and stays as it was."
+            raise NotFinite(f"{why} {error}") from None
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Labels [n] by the model as it is now."""
+        """Classes [n] by the model as it is now."""
         return self._ask(X, lambda learner: learner.predict)
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
@@ -127,18 +117,21 @@ class Follower:
         def asked(learner: Learner) -> Ask:
             if learner.classifier is None:
                 return learner.probabilities
-            labels = lambda x: torch.eye(learner.classes)[learner.predict(x)]  # noqa: E731
-            return getattr(learner.classifier, "probabilities", labels)
+            one_hot = torch.eye(learner.classes)
+            certain = lambda x: one_hot[learner.predict(x)]  # noqa: E731
+            return getattr(learner.classifier, "probabilities", certain)
 
         p = self._ask(X, asked)
-        p = p / p.sum(1, keepdims=True)
         w = np.minimum(1.0, (FAR / np.maximum(self.monitor.farness(X), FAR)) ** 2)[:, None]
-        return (w * p + (1 - w) / p.shape[1]).astype(np.float32)  # no more digits mean anything
+        return w * p + (1 - w) / p.shape[1]
 
     def _ask(self, X: np.ndarray, question: Callable[[Learner], Ask]) -> np.ndarray:
-        """The answers to all rows, some at a time."""
+        """The answers to all rows, some at a time; before the first step by gold alone."""
         with one_thread():
-            model = self._current()
+            if not self.adaptation.t and self.preview is None:
+                self.preview = self._new()
+                self.preview.begin(self.gold.X)
+            model = self.preview if not self.adaptation.t else self.adaptation
             ask = question(model.learner)
             return torch.cat([ask(model.scaler(x)) for x in tensor(X).split(CHUNK)]).numpy()
 
@@ -146,9 +139,10 @@ class Follower:
         """All of it as plain data."""
         return {
             "config": self.config,
-            "classes": self.classes,
+            "labels": {"object": self.labels.tolist(), "dtype": self.labels.dtype.str},
             "seed": self.seed,
-            "gold": vars(self.gold).copy(),
+            "columns": self.columns and self.columns.plain(),
+            "gold": vars(self.gold),
             "adaptation": self.adaptation.state() if self.adaptation.t else None,
             "monitor": self.monitor.state(),
             "records": self.records,
@@ -158,19 +152,17 @@ class Follower:
     def from_state(cls, state: Mapping[str, Any]) -> "Follower":
         """The follower that `state` was taken from; it goes on bit for bit."""
         X, y = (state["gold"][name].numpy() for name in ("X", "y"))
-        made = cls(state["config"], X, y, state["classes"], state["seed"])
+        columns = state["columns"] and Plan.from_plain(state["columns"])
+        labels = np.array(**state["labels"])
+        made = cls(state["config"], X, y, labels, state["seed"], columns)
         if state["adaptation"] is not None:
             made.adaptation.restore(state["adaptation"])
         made.monitor.restore(state["monitor"])
         made.records = state["records"]
         return made
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For copies and process pools."""
-        return deepcopy(self.state())
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        vars(self).update(vars(type(self).from_state(state)))
+    def __reduce__(self) -> tuple[Any, ...]:  # for copies and process pools
+        return Follower.from_state, (self.state(),)
 
 
 def tensor(X: np.ndarray) -> Tensor:

@@ -1,64 +1,42 @@
-"""A model as plain data: parameters, classes, columns, and the follower with its settings.
+"""A follower in a file, alone or among other things.
 
-The settings name the classes of the method's parts. Only sdsl's own, scikit-learn's and those of
-modules that the reader names are made: a file cannot choose the code that reads it.
+The settings in it name the classes of the method's parts. Only sdsl's own, scikit-learn's and those
+of modules that the reader names are made: a file cannot choose the code that reads it.
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-import numpy as np
 from hydra.utils import get_class
 
-from sdsl.datasets.columns import Plan
+from sdsl.core.state import load_state, save_state
 from sdsl.errors import UserError
 from sdsl.use.follower import Follower
 
-if TYPE_CHECKING:
-    from sdsl.estimator import StreamClassifier
-
-T = TypeVar("T", bound="StreamClassifier")
-KIND, VERSION = "StreamClassifier", 1
+KIND = "StreamClassifier 2"  # with its version
 TRUSTED = ("sdsl.core", "sdsl.labelers", "sdsl.replays", "sklearn")  # modules and those in them
 
 
-def to_state(model: "StreamClassifier") -> dict[str, Any]:
-    """All of a fitted model; `from_state` makes it again."""
-    names, folder = getattr(model, "feature_names_in_", None), model.config_dir
-    plain = {"overrides": model.overrides and dict(model.overrides), "seed": int(model.seed)}
-    return {
-        "kind": KIND,
-        "version": VERSION,
-        "params": {"method": model.method, "config_dir": folder and str(folder)} | plain,
-        "classes": {"dtype": model.classes_.dtype.str, "values": model.classes_.tolist()},
-        "features": model.n_features_in_,
-        "feature_names": None if names is None else list(map(str, names)),
-        "columns": model.columns_ and model.columns_.plain(),
-        "follower": model.follower_.state(),
-    }
+def save(path: str | Path, follower: Follower, **more: Any) -> None:
+    """Write one file, whole or not at all; `more` is plain data."""
+    save_state(path, {"kind": KIND, "follower": follower.state(), **more})
 
 
-def from_state(cls: type[T], state: Any, path: str | Path, modules: Sequence[str]) -> T:
-    """The model that `to_state` was given; path is named in refusals."""
-    known = isinstance(state, Mapping) and state.get("kind") == KIND
-    if not known or state.get("version") != VERSION:
-        raise UserError(f"{path}: not the file of a {KIND} of this version of sdsl.")
+@contextmanager
+def loaded(path: str | Path, modules: Sequence[str] = ()) -> Iterator[tuple[Follower, Any]]:
+    """(the follower of a file, all that the file holds); errors inside refuse the file."""
+    state = load_state(path)
+    if not isinstance(state, Mapping) or state.get("kind") != KIND:
+        raise UserError(f"{path}: not the file of a {KIND}, as this version of sdsl writes it.")
     try:
-        _refuse_foreign(state["follower"]["config"], modules, path)
-        model = cls(**state["params"])
-        values, dtype = state["classes"]["values"], state["classes"]["dtype"]
-        model.classes_ = np.array(values, dtype=np.dtype(dtype))
-        model.n_features_in_ = state["features"]
-        if state["feature_names"] is not None:
-            model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-        model.columns_ = state["columns"] and Plan.from_plain(state["columns"])
-        model.follower_ = Follower.from_state(state["follower"])
+        refuse_foreign(state["follower"]["config"], modules, path)
+        yield Follower.from_state(state["follower"]), state
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise UserError(f"{path}: damaged ({type(error).__name__}: {error}).") from None
-    return model
 
 
 def own_modules(config: Mapping[str, Any]) -> list[str]:
@@ -67,24 +45,26 @@ def own_modules(config: Mapping[str, Any]) -> list[str]:
     return sorted(name for name in modules if not _within(name, TRUSTED))
 
 
-def _targets(config: Mapping[str, Any]) -> list[str]:
-    """Every class that a config names."""
-    return re.findall(r'"_target_": "([^"]*)"', json.dumps(config))
-
-
-def _refuse_foreign(config: Mapping[str, Any], modules: Sequence[str], path: str | Path) -> None:
+def refuse_foreign(config: Mapping[str, Any], modules: Sequence[str], path: str | Path) -> None:
+    """Every class that the config names has to be made in a trusted module."""
+    trusted = (*TRUSTED, *modules)
     for target in _targets(config):
         module = target.rpartition(".")[0]
-        try:  # the module of the class itself: others may have imported it
-            if _within(module, (*TRUSTED, *modules)):
-                module = get_class(target).__module__
-        except Exception as error:
-            raise UserError(f"{path} names {target}, which is not here ({error}).") from None
-        if not _within(module, (*TRUSTED, *modules)):
+        if _within(module, trusted):
+            try:
+                module = get_class(target).__module__  # another one, if it was only imported there
+            except Exception as error:
+                raise UserError(f"{path} names {target}, which is not here ({error}).") from None
+        if not _within(module, trusted):
             raise UserError(
                 f"{path} names a class of the module {module}, which is not one of sdsl's. If you "
                 f"trust it, name it: modules=['{module}']."
             )
+
+
+def _targets(config: Mapping[str, Any]) -> list[str]:
+    """Every class that a config names."""
+    return re.findall(r'"_target_": "([^"]*)"', json.dumps(config))
 
 
 def _within(module: str, parents: Sequence[str]) -> bool:

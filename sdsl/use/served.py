@@ -1,12 +1,13 @@
-"""The final classifier of a run as an MLflow model: logged, served and loaded back.
+"""The final model of a run as an MLflow model: logged, served and loaded back.
 
-The model is made by feeding StreamClassifier the segments of the run, which leaves the run's
-parameters bit for bit (tests/use/test_same_bits.py): a run needs nothing but its stream for it.
+The model is made by following the stream of the run once more, which leaves the run's parameters
+bit for bit (tests/use/test_same_bits.py): a run needs nothing but its stream for it.
 """
 
-import importlib.util
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.metadata import requires
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,11 +22,12 @@ from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from sdsl.config import Setup
 from sdsl.core.stream import Stream
+from sdsl.datasets.columns import prepare
 from sdsl.errors import UserError
-from sdsl.estimator import StreamClassifier
 from sdsl.tracking.address import store_uri
 from sdsl.tracking.store import PatientClient
-from sdsl.use.saved import own_modules
+from sdsl.use import saved
+from sdsl.use.follower import Follower
 
 NAME, STATE = "model", "state.sdsl"
 # MLflow runs this to make the model; given an object instead, it would pickle it.
@@ -35,35 +37,36 @@ from sdsl.use.served import ServedModel
 
 set_model(ServedModel())
 """
-# Imported to load a model and to ask it; a test compares the list with what is imported.
-NEEDED = "torch numpy numba scipy scikit-learn pandas pyarrow safetensors pydantic hydra-core"
-NEEDED += " omegaconf mlflow pooch filelock"
 
 
 class ServedModel(PythonModel):
-    """Rows to labels, as StreamClassifier.predict gives them, for `mlflow models serve`."""
+    """Rows to labels, for `mlflow models serve`."""
 
     def load_context(self, context: PythonModelContext) -> None:
         # Serving a model runs the code that was logged with it, components of one's own included.
         own = (context.model_config or {}).get("modules", [])
-        self.model = StreamClassifier.load(context.artifacts[STATE], own)
+        with saved.loaded(context.artifacts[STATE], own) as (follower, _):
+            self.follower = follower
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: Any = None) -> np.ndarray:
-        return self.model.predict(model_input)
+        return labels(self.follower, model_input)
+
+
+def labels(follower: Follower, rows: pd.DataFrame) -> np.ndarray:
+    return follower.labels[follower.predict(follower.columns.transform(rows))]
 
 
 def final_model(
     setup: Setup, stream: Stream, on_step: Callable[[int], None] = lambda t: None
-) -> StreamClassifier:
-    """The classifier after the last segment of the stream."""
-    gold, classes = stream.gold(), np.array(stream.table.classes)
-    model = StreamClassifier(setup.name, seed=stream.seed)
-    model.fit_config(gold.X.numpy(), classes[gold.y.numpy()], setup.config)
+) -> Follower:
+    """The model after the last segment of the stream."""
+    gold, columns = stream.gold(), prepare(example(stream), "", strict=True)
+    X, y, classes = gold.X.numpy(), gold.y.numpy(), np.array(stream.table.classes)
+    follower = Follower(setup.config, X, y, classes, stream.seed, columns)
     for t in range(1, stream.T + 1):
-        model.adapt(stream.segment(t).numpy())
+        follower.step(stream.segment(t).numpy())
         on_step(t)
-    model.feature_names_in_ = example(stream).columns.to_numpy(object)
-    return model
+    return follower
 
 
 def example(stream: Stream) -> pd.DataFrame:
@@ -78,29 +81,27 @@ def has_model(run_id: str, uri: str | None) -> bool:
     return bool(outputs and outputs.model_outputs)
 
 
-def log_model(model: StreamClassifier, rows: pd.DataFrame, run_id: str, uri: str | None) -> None:
-    """Log the model of a run with signature, input example, code and the packages it needs.
+def log_model(follower: Follower, rows: pd.DataFrame, run_id: str, uri: str | None) -> None:
+    """Log the model of a run with signature, input example, code and the packages of sdsl.
 
-    The run itself stays as it is, FINISHED too. It has the model from the last call on.
+    The run itself stays as it is, FINISHED too: `mlflow.pyfunc.log_model` would change it. It has
+    the model from the last call on.
     """
-    client, own = PatientClient(store_uri(uri)), own_modules(model.follower_.config)
+    client, own = PatientClient(store_uri(uri)), saved.own_modules(follower.config)
     place = client.get_run(run_id).info.experiment_id
-    made = client.create_logged_model(
-        place, name=NAME, source_run_id=run_id, model_type="classifier"
-    )
-    about = Model(artifact_path=made.artifact_location, run_id=run_id, model_id=made.model_id)
+    made = client.create_logged_model(place, NAME, run_id, model_type="classifier")
     with TemporaryDirectory() as folder:
         state, script = Path(folder, STATE), Path(folder, "served_model.py")
-        model.save(state)
+        saved.save(state, follower)
         script.write_text(SCRIPT, encoding="utf-8")
         mlflow.pyfunc.save_model(
             path=f"{folder}/{NAME}",
-            mlflow_model=about,
+            mlflow_model=Model(made.artifact_location, run_id, model_id=made.model_id),
             python_model=str(script),
             artifacts={STATE: str(state)},
             code_paths=_code(own),
-            pip_requirements=[f"{name}=={version(name)}" for name in NEEDED.split()],
-            signature=infer_signature(rows, model.predict(rows)),
+            pip_requirements=[one for one in requires("sdsl") or [] if "extra ==" not in one],
+            signature=infer_signature(rows, labels(follower, rows)),
             input_example=rows,
             model_config={"modules": own},
         )
@@ -109,31 +110,25 @@ def log_model(model: StreamClassifier, rows: pd.DataFrame, run_id: str, uri: str
     client.log_outputs(run_id, [LoggedModelOutput(made.model_id, step=0)])
 
 
-def load_run(run_id: str, uri: str | None = None, modules: Sequence[str] = ()) -> StreamClassifier:
-    """The model of a run that was logged with tracking.model=true; it can adapt further.
-
-    modules: of your own components, as in StreamClassifier.load.
-    """
+@contextmanager
+def downloaded(run_id: str, uri: str | None) -> Iterator[str]:
+    """The state file of a run's model, for the length of the block."""
+    artifact = f"runs:/{run_id}/{NAME}/artifacts/{STATE}"
     with TemporaryDirectory() as folder:
         try:
-            artifact, address = f"runs:/{run_id}/{NAME}/artifacts/{STATE}", store_uri(uri)
-            found = mlflow.artifacts.download_artifacts(
-                artifact_uri=artifact, dst_path=folder, tracking_uri=address
+            file = mlflow.artifacts.download_artifacts(
+                artifact, dst_path=folder, tracking_uri=store_uri(uri)
             )
         except (MlflowException, OSError) as error:
             raise UserError(
                 f"Run {run_id} has no model in this store ({error}). The same command with "
                 "tracking.model=true logs one; that of a deployment is out/.sdsl/state.sdsl."
             ) from None
-        return StreamClassifier.load(found, modules)
+        yield file
 
 
 def _code(own: Sequence[str]) -> list[str]:
     """The folders or files of sdsl and of the packages of own components."""
-    found = [Path(__file__).parents[1]]
-    for name in sorted({module.partition(".")[0] for module in own}):
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.origin:
-            package = bool(spec.submodule_search_locations)
-            found.append(Path(spec.origin).parent if package else Path(spec.origin))
-    return [str(path) for path in found]
+    tops = {name.partition(".")[0]: None for name in ("sdsl", *own)}
+    packages = [import_module(top) for top in tops]
+    return [str([*getattr(one, "__path__", []), one.__file__][0]) for one in packages]

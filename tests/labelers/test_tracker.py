@@ -1,104 +1,314 @@
-"""The tracker on streams: a crossing without a swap, a shuffled one at st's level, same bits."""
+"""The tracker against a twin in whole matrices; streams that move, jump, grow, cross and turn."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import support
 import torch
+from made_steps import learner, step
+from scipy.special import logsumexp, softmax
+from scipy.stats import multivariate_normal
+from threadpoolctl import threadpool_limits
 
-from sdsl.algorithms.bank import HASTE, Bank
-from sdsl.algorithms.gold_rule import evenly, returns
-from sdsl.algorithms.mixture import Mixture
-from sdsl.core.metrics import lasting_swap, summarise
-from sdsl.labelers.tracker import Tracker
+from sdsl.config.schema import component
+from sdsl.core.metrics import summarise
+from sdsl.core.rows import Rows
+from sdsl.core.state import load_state, save_state
+from sdsl.labelers import tracker as sut
+from sdsl.labelers.tracker import GOLD, STREAM, Mixture, em, fit, log_joint, posterior, terms
 
-SEEDS = (10, 11)
+D, OWNER = 3, np.array([0, 0, 1, 2])
+FORMS = ("full", "tied", "diagonal")
+every_form = pytest.mark.parametrize("form", FORMS)
 
 
-def crossing(segments=40, size=200, near=1.0, seed=0):
-    """Two classes that walk to each other's places."""
+class Plain(NamedTuple):
+    """A member in whole matrices."""
+
+    mean: np.ndarray  # [K, d]
+    cov: np.ndarray  # [K, d, d]
+    weight: np.ndarray
+    pooled: np.ndarray  # [d, d]
+    velocity: np.ndarray
+    score: float
+
+
+def made(form: str, seed: int = 0) -> Plain:
+    """Four Gaussians, some deviations apart."""
+    rng, K = np.random.default_rng(seed), len(OWNER)
+    half = rng.normal(size=(K + 1, D, 2 * D))
+    S = shaped(half @ half.transpose(0, 2, 1) / (2 * D), form)
+    S = S[[-1] * (K + 1)] if form == "tied" else S
+    w = rng.uniform(1, 2, K)
+    mean, velocity = 4 * rng.normal(size=(K, D)), 0.1 * rng.normal(size=(K, D))
+    return Plain(mean, S[:K], w / w.sum(), S[-1], velocity, -50.0)
+
+
+def shaped(S, form: str):
+    return S * np.eye(D) if form == "diagonal" else S
+
+
+def packed(m: Plain, form: str) -> Mixture:
+    i, j = np.diag_indices(D) if form == "diagonal" else np.triu_indices(D)
+    cov = m.cov[: 1 if form == "tied" else None, i, j]
+    return Mixture(OWNER, m.mean, cov, m.weight, m.pooled[i, j], m.velocity, m.score)
+
+
+def drawn(m: Plain, n: int, seed: int = 1) -> np.ndarray:
+    """Rows of the mixture, as many of each component as its weight says, about."""
     rng = np.random.default_rng(seed)
-    y = rng.integers(2, size=segments * size)
-    p, sign = np.linspace(0, 1, len(y)), 1 - 2 * y
-    path = np.c_[3 * (1 - 2 * p), near / 2 * np.sin(np.pi * p)]
-    return support.table(sign[:, None] * path + rng.normal(size=(len(y), 2)), y)
+    own = rng.choice(len(OWNER), n, p=m.weight)
+    return np.stack([rng.multivariate_normal(m.mean[k], m.cov[k]) for k in own])
 
 
-def run(method, data, size=200, seeds=SEEDS, *more):
-    words = (f"method={method}", "eval.every=1000", *more)
-    return support.run(*words, seeds=seeds, data=data, segment_size=size, test_size=60).outcome
+def slow_log_joint(m: Plain, X) -> np.ndarray:
+    parts = zip(m.weight, m.mean, m.cov, strict=True)
+    return np.stack([np.log(w) + multivariate_normal(u, S).logpdf(X) for w, u, S in parts], 1)
 
 
-def acc(outcome):
-    return np.mean([summarise(R).acc_online for R in outcome.R])
+def slow_em(start: Plain, X, rounds: int, priors, form: str, only=True) -> Plain:
+    n, now = len(X), start
+    for _ in range(rounds):
+        r = softmax(np.where(only, slow_log_joint(now, X), -np.inf), 1)
+        count, mean, A = r.sum(0), [], []
+        for k in range(len(OWNER)):
+            u = (priors.mean * start.mean[k] + r[:, k] @ X) / (priors.mean + count[k])
+            mean.append(u)
+            A.append(shaped(sum(w * np.outer(x - u, x - u) for w, x in zip(r[:, k], X)), form))
+        N = n * (1 + priors.cov)
+        P = (priors.cov * n * start.pooled + sum(A)) / N
+        sphere = np.trace(P) / D * np.eye(D)
+        pooled = (N * P + D / 2 * sphere) / (N + D / 2) + 1e-4 * np.eye(D)
+        cov = []
+        for k, w in enumerate(start.weight):
+            before = priors.cov * n * w
+            own = (before * start.cov[k] + A[k] + D * pooled) / (before + count[k] + D)
+            cov.append(pooled if form == "tied" else own)
+        w = (count + priors.weight * n * start.weight) / (n + priors.weight * n) + 1e-4
+        last, now = now, start._replace(mean=np.array(mean), cov=np.array(cov), pooled=pooled)
+        now = now._replace(weight=w / w.sum())
+        moved = ((now.mean - last.mean) ** 2 / np.diag(pooled)).sum(1)
+        if np.sqrt(now.weight * moved).max() < 0.01:
+            break
+    return now
 
 
-def test_no_swap_where_classes_cross():
-    out = run("tracker", crossing())
-    curves = out.curves
-    for s in range(len(SEEDS)):
-        found = lasting_swap(curves["test_acc"][s], curves["test_acc_relabelled"][s])
-        assert found <= 1
-    assert curves["test_acc"][:, -5:].min() > 0.95  # at each other's places
-    assert acc(out) > acc(run("st", crossing())) + 0.3
-    assert curves["hold"][:, -1].max() == 0  # gold's places again, but not its classes
+def slow_move(m: Plain, X, first: bool, form: str, gain=0.3, fade=0.8) -> tuple[Plain, int]:
+    """(the member after the segment, which of the three starts it took)"""
+    start, inverse = m.mean + m.velocity, np.linalg.inv(m.pooled)
+    centre, middle = m.weight @ start, X.mean(0)
+    within = sum(w * np.trace(inverse @ S) for w, S in zip(m.weight, m.cov, strict=True))
+    gaps = start - centre
+    between = sum(w * u @ inverse @ u for w, u in zip(m.weight, gaps, strict=True))
+    spread = np.trace(inverse @ np.cov(X.T, bias=True))
+    s = np.sqrt(np.clip((spread - within) / between, 1 / 16, 16))
+    starts = [m._replace(mean=u) for u in (start, middle + gaps, middle + s * gaps)]
+    costs = [0, 0.05, 0.05 + 2 * np.log(s) ** 2]
+    log_p = [logsumexp(slow_log_joint(one, X), axis=1).mean() for one in starts]
+    chosen = int(np.argmax(np.subtract(log_p, costs)))
+    new = slow_em(starts[chosen], X, 10, STREAM, form)
+    velocity = m.velocity + gain * (new.mean - start)
+    if first:
+        velocity += (1 - gain) * (starts[chosen].mean - start)
+    score = fade * m.score + (1 - fade) * len(X) * log_p[chosen]
+    return new._replace(velocity=velocity, score=score), chosen
 
 
-def test_hold_keeps_a_shuffled_stream_at_the_level_of_st():
-    data = support.blobs(rows=4000, classes=3, spread=2.0)
-    out = run("tracker", data)
-    assert acc(out) >= acc(run("st", data)) - 0.01
-    assert out.curves["hold"].mean() > 0.9
+def check_same(found: Mixture, slow: Plain, form: str) -> None:
+    for name, mine, expected in zip(Mixture._fields, found, packed(slow, form), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-7, atol=1e-9, err_msg=name)
 
 
-@pytest.mark.parametrize("classes", [2, 5])
-def test_follows_a_turn(classes):
-    data = support.blobs(rows=6000, classes=classes, drift=4 * np.pi)
-    assert acc(run("tracker", data)) > 0.97
+@every_form
+def test_densities_and_posterior_are_scipys(form):
+    m = made(form)
+    X = drawn(m, 30) + 100  # far from 0, where squares cancel
+    m = m._replace(mean=m.mean + 100)
+    mix, joint = packed(m, form), slow_log_joint(m, X)
+    np.testing.assert_allclose(log_joint(mix, terms(X, mix.cov.shape[1])), joint, rtol=1e-9)
+    p = softmax(joint, 1)
+    by_class = np.stack([p[:, OWNER == c].sum(1) for c in range(4)], 1)  # class 3 has no Gaussian
+    np.testing.assert_allclose(posterior(mix, X, 4), by_class, atol=1e-12)
 
 
-@pytest.mark.parametrize("degrees", [15, 30])
-def test_follows_large_turns_of_a_symmetric_picture(degrees):
-    data = support.blobs(rows=4000, classes=4, drift=np.radians(20 * degrees), spread=0.4)
-    assert acc(run("tracker", data)) > 0.97
+def test_rows_that_are_classified_in_blocks(monkeypatch):
+    mix, X = packed(made("full"), "full"), drawn(made("full"), 50)
+    whole = posterior(mix, X, 3)
+    monkeypatch.setattr(sut, "BLOCK", 40)  # four rows of ten terms
+    np.testing.assert_allclose(posterior(mix, X, 3), whole, atol=1e-12)
 
 
-def column():
-    """Five classes above each other that move by more than half a gap per segment."""
+@every_form
+@pytest.mark.parametrize("rounds", [1, 4, 100])
+@pytest.mark.parametrize("gold", [False, True], ids=["stream", "gold"])
+def test_em_against_whole_matrices(form, rounds, gold):
+    m = made(form)
+    X, start = drawn(m, 60), m._replace(mean=m.mean + 0.7)
+    only = np.arange(60)[:, None] % 3 == OWNER if gold else True
+    priors, mix = GOLD if gold else STREAM, packed(start, form)
+    found = em(mix, terms(X, len(mix.pooled)), rounds, priors, only if gold else None)
+    check_same(found, slow_em(start, X, rounds, priors, form, only), form)
+
+
+@every_form
+def test_steps_against_whole_matrices(form):
+    """A picture that stands, jumps, grows and stands: every kind of start is taken."""
+    slow, labeler, taken = made(form), component("labeler", "tracker"), []
+    mix, truth, labeler.first = packed(slow, form), made(form), True
+    for t, (at, size) in enumerate([(0, 1), (9, 1), (9, 1.8), (9, 1.8), (-5, 1.8)]):
+        X = drawn(truth._replace(mean=size * truth.mean + at), 80, seed=t)
+        slow, chosen = slow_move(slow, X, labeler.first, form)
+        mix, _ = labeler.move(mix, terms(X, len(mix.pooled)))
+        check_same(mix, slow, form)
+        taken.append(chosen)
+        labeler.first = False
+    assert set(taken) == {0, 1, 2}
+
+
+# The fit on gold
+
+
+@pytest.mark.parametrize(
+    ("d", "n", "components"),
+    [(2, 1, 1), (2, 19, 1), (2, 20, 2), (2, 400, 8), (65, 39, 1), (65, 40, 2)],
+)
+def test_a_component_needs_five_rows_a_feature_or_twenty(d, n, components):
+    """Twenty where covariances are diagonal, beyond 64 features."""
+    y = np.repeat([0, 1], [n, 3])
+    mix = fit(np.random.default_rng(0).normal(size=(n + 3, d)), y, 8, 2)
+    assert mix.owner.tolist() == [0] * components + [1]
+    assert len(mix.pooled) == (65 if d == 65 else 3)
+    assert all(np.isfinite(part).all() for part in mix)
+
+
+def two_modes(n: int, seed: int = 0) -> Rows:
+    """Class 0 at -4 and 4, class 1 at 0."""
+    rng, y = np.random.default_rng(seed), np.arange(n) % 2
+    X = rng.normal(size=(n, 2))
+    X[:, 0] += np.where(y == 0, 4 * rng.choice([-1, 1], n), 0)
+    return Rows(torch.tensor(X), torch.tensor(y))
+
+
+def test_modes_of_a_class_are_found_in_gold():
+    gold = two_modes(400)
+    mix = fit(gold.X.numpy(), gold.y.numpy(), 2, 2)
+    assert mix.owner.tolist() == [0, 0, 1, 1]
+    assert sorted(mix.mean[:2, 0]) == pytest.approx([-4, 4], abs=0.3)
+    assert mix.weight[:2].sum() == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_same_fit_whatever_the_threads():
+    gold = two_modes(400)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="openmp"):
+            found.append(support.bits(fit(gold.X.numpy(), gold.y.numpy(), 4, 2)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("d", "C", "n"), [(2, 2, 80), (10, 4, 400), (64, 10, 20), (300, 26, 20)])
+def test_members_and_their_rule_hold_no_more_than_the_network(d, C, n):
+    g, y = torch.Generator().manual_seed(0), torch.arange(n * C) % C
+    labeler, of = component("labeler", "tracker"), learner(d, 100, 100, C)
+    labeler.start(Rows(torch.randn(n * C, d, generator=g), y), of, of.init)
+    held = sum(m.numbers for m in labeler.members) + max(m.rule.numbers for m in labeler.members)
+    assert held <= sum(p.numel() for p in of.theta)
+
+
+# The choice among members
+
+PLACES = np.array([[-5.0, 0], [5, 0]])
+
+
+@pytest.mark.parametrize(
+    ("ahead", "first", "best"), [(0.9, False, 0), (1.1, False, 1), (0.1, True, 1), (-0.1, True, 0)]
+)
+def test_a_member_must_be_ahead_for_each_row_that_it_relabels(ahead, first, best):
+    """The second calls all ten rows by the other name; a tenth of a nat is asked for each."""
+    labeler, of = component("labeler", "tracker", fade=1.0), learner(2, 2)
+    one = np.tile([1.0, 0, 1], (2, 1))
+    a = Mixture(np.array([0, 1]), PLACES, one, np.full(2, 0.5), one[0], 0 * PLACES, 0.0)
+    b = a._replace(owner=np.array([1, 0]), score=ahead)
+    labeler.restore({"members": [a, b], "best": 0, "first": first}, Rows.empty(2), of)
+    X = torch.tensor(PLACES).repeat(5, 1)
+    pseudo = labeler.label(step(Rows.empty(2), Rows.empty(2), X), of)
+    assert pseudo.log["member"] == best
+    assert pseudo.y.tolist() == [best, 1 - best] * 5
+    assert np.array_equal(pseudo.mixture.owner, (a, b)[best].owner)
+
+
+def test_the_member_that_sees_both_modes_takes_over_and_a_state_goes_on(tmp_path):
+    labeler, of, gold = component("labeler", "tracker"), learner(2, 2), two_modes(100)
+    labeler.start(gold, of, of.init)
+    assert [len(m.owner) for m in labeler.members] == [2, 4, 8, 10]
+    for t in range(1, 4):
+        pseudo = labeler.label(step(gold, Rows.empty(2), two_modes(300, t).X), of)
+        assert pseudo.log["member"] > 0
+        assert (pseudo.y == two_modes(300, t).y).double().mean() > 0.95
+    save_state(tmp_path / "state", labeler.state())
+    again = component("labeler", "tracker")
+    again.restore(load_state(tmp_path / "state"), gold, of)
+    later = step(gold, Rows.empty(2), two_modes(300, 4).X)
+    found = [(pseudo.y, pseudo.log) for pseudo in (one.label(later, of) for one in (labeler, again))]
+    assert torch.equal(found[0][0], found[1][0]) and found[0][1] == found[1][1]
+
+
+# Streams
+
+
+def followed(places, motion, n=200) -> float:
+    """The least accuracy over segments in which the picture is at, times size, turned by angle."""
+    rng, of = np.random.default_rng(0), learner(2, len(places))
+    labeler, y, acc = component("labeler", "tracker"), torch.arange(n) % len(places), []
+
+    def rows(at=0.0, size=1.0, angle=0.0) -> Rows:
+        turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+        X = size * (np.array(places)[y] @ turn) + at + rng.normal(size=(n, 2))
+        return Rows(torch.tensor(X), y)
+
+    labeler.start(rows(), of, of.init)
+    for moved in motion:
+        now = labeler.label(step(Rows.empty(2), Rows.empty(2), rows(*moved).X), of)
+        acc.append(float((now.y == y).double().mean()))
+    return min(acc)
+
+
+COLUMN = [[0.0, 6.0 * c] for c in range(5)]
+RING = [[7.0, 0], [0, 7], [-7, 0], [0, -7]]
+
+
+@pytest.mark.parametrize(
+    ("places", "motion"),
+    [
+        (COLUMN, [([0, 30 * (t > 2) - 50 * (t > 4)],) for t in range(8)]),
+        (COLUMN, [([0, 3.8 * t],) for t in range(1, 20)]),  # by more than half a gap each time
+        (COLUMN, [([0, 9 * (t > 3)], 1 + t % 3) for t in range(12)]),
+        (RING, [(0, 1, np.radians(15 * t)) for t in range(1, 25)]),
+    ],
+    ids=["jumps", "speed", "growth", "turns"],
+)
+def test_the_whole_picture_is_followed(places, motion):
+    assert followed(places, motion) > 0.97
+
+
+def test_no_swap_where_classes_walk_to_each_others_places():
     rng = np.random.default_rng(0)
-    y = rng.integers(5, size=4000)
-    X = np.c_[np.zeros(4000), 6 * y + np.linspace(0, 20 * 3.8, 4000)] + rng.normal(size=(4000, 2))
-    return support.table(X, y)
+    y = rng.integers(2, size=8000)
+    p, sign = np.linspace(0, 1, len(y)), 1 - 2 * y
+    path = np.c_[3 * (1 - 2 * p), np.sin(np.pi * p) / 2]  # one deviation apart half-way
+    data = support.table(sign[:, None] * path + rng.normal(size=(len(y), 2)), y)
+    sizes = {"data": data, "segment_size": 200, "test_size": 60}
+    out = support.run("method=tracker", **sizes).outcome
+    assert out.curves["test_acc"][-5:].min() > 0.95
+    still = support.run("method=st", **sizes).outcome
+    assert summarise(out.R).acc_online > summarise(still.R).acc_online + 0.3
 
 
-def test_follows_a_column_that_moves_by_more_than_half_a_gap():
-    assert acc(run("tracker", column())) > 0.9
-    assert acc(run("tracker", column(), 200, SEEDS, "labeler.register=false")) < 0.6
-
-
-def test_the_likelihood_test_sees_a_symmetric_turn_earlier():
-    data = support.blobs(rows=4000, classes=4, drift=np.radians(20 * 4))
-    held = [
-        run("tracker", data, 200, SEEDS, f"labeler.likelihood={on}").curves["hold"].sum()
-        for on in ("true", "false")
-    ]
-    assert held[0] < held[1]
-
-
-def test_same_bits_alone_and_fused():
-    data = crossing(segments=8)
-    both = run("tracker", data)
-    for s, seed in enumerate(SEEDS):
-        alone = run("tracker", data, 200, (seed,))
-        assert np.array_equal(alone.R[0], both.R[s], equal_nan=True)
-        for name, curve in alone.curves.items():
-            assert np.array_equal(curve[0], both.curves[name][s], equal_nan=True), name
-
-
-def test_numbers_held_stay_within_the_networks():
-    for d, classes in [(2, 2), (10, 4), (40, 10), (70, 2)]:
-        data = support.blobs(rows=600, classes=classes, d=d)
-        held = run("tracker", data, seeds=(10,)).curves["model_numbers"]
-        assert held.max() <= 100 * (d + 1) + 101 * 100 + 101 * classes
+def test_one_gold_row_a_class_is_enough_where_two_gaussians_move_slowly():
+    data = support.blobs(rows=4000, drift=2 * np.pi, spread=0.8)
+    out = support.run("method=tracker", "stream.gold=1", data=data).outcome
+    assert out.curves["pseudo_label_acc"].min() > 0.9
 
 
 def test_a_class_that_is_absent_for_a_while_comes_back():
@@ -107,56 +317,7 @@ def test_a_class_that_is_absent_for_a_while_comes_back():
     for t in (8, 9, 10):  # class 2's rows are class 0's of the same segment, once more
         gone, there = (np.flatnonzero((segment == t) & (y == c)) for c in (2, 0))
         X[gone], y[gone] = X[np.resize(there, len(gone))], 0
-    out = run("tracker", support.table(X, y))
-    assert out.curves["share_least"][:, 9].max() < 0.12  # about (2 / 3)^3 / 3, share being 2
-    assert out.curves["test_acc"][:, -4:].min() > 0.9
-
-
-def test_return_asks_for_most_rows_of_every_class():
-    f = torch.tensor([0, 0, 0, 1, 1, 1])
-    assert returns(f, torch.tensor([0, 0, 1, 1, 1, 0]), 2)
-    assert not returns(f, torch.tensor([0, 0, 0, 0, 0, 1]), 2)
-    assert not returns(f, 1 - f, 2)
-
-
-def test_tested_rows_are_spread_over_the_segment():
-    assert evenly(3).tolist() == [0, 1, 2]
-    assert evenly(1001)[[0, -1]].tolist() == [0, 1000]
-
-
-PLACE = torch.tensor([[-5.0, 0], [5, 0]]).double()
-ROWS = PLACE.repeat(5, 1)  # ten
-
-
-def chosen(means, ahead, share=(2.0, 2.0), last=0):
-    """(the member of two that decides, the labeler), the second `ahead` of the first."""
-    mean = torch.stack(means)
-    cov, weight = torch.eye(2).double().expand(2, 2, 2, 2), torch.full((2, 2), 0.5).double()
-    mix = Mixture(mean, cov, weight, cov[:, 0], torch.arange(2).expand(2, 2))
-    none, score = torch.zeros(0, 2, 2).double(), torch.tensor([0.0, ahead]).double()
-    bank = Bank(mix, torch.zeros_like(mean), none, none, score, torch.tensor(share))
-    labeler = Tracker.__new__(Tracker)
-    labeler.last, labeler.stay = [last], 0.1
-    return labeler.chosen(0, bank, ROWS, 2), labeler
-
-
-@pytest.mark.parametrize(("ahead", "found"), [(0.5, 0), (2.0, 1)])
-def test_a_member_that_relabels_rows_must_be_ahead_for_each_of_them(ahead, found):
-    names = [PLACE, PLACE.flip(0)]  # the second calls every row by the other name
-    best, labeler = chosen(names, ahead)
-    assert (best, labeler.last) == (found, [found])
-    assert chosen(names, ahead, last=None)[0] == 1  # nothing was said before: the score decides
-
-
-def test_a_member_that_says_the_same_takes_over_at_once():
-    assert chosen([PLACE, 1.02 * PLACE], 1e-6)[0] == 1
-
-
-@pytest.mark.parametrize(("ahead", "found"), [(HASTE - 0.1, 0), (HASTE + 0.1, 1)])
-def test_a_member_that_forgets_shares_sooner_must_be_ahead_by_a_few_nats(ahead, found):
-    assert chosen([PLACE, PLACE], ahead, share=(2.0, 0.5))[0] == found
-
-
-def test_the_trackers_labels_feed_the_replay_of_ours():
-    out = support.run("method=ours_tracker", seeds=(10,)).outcome
-    assert out.curves["pseudo_label_acc"].min() > 0.9
+    sizes = {"segment_size": 200, "test_size": 60}
+    curves = support.run("method=tracker", data=support.table(X, y), **sizes).outcome.curves
+    assert curves["share_least"][9] < 0.12  # (2 / 3)^3 / 3, were it not for LEAST
+    assert curves["test_acc"][-4:].min() > 0.9

@@ -39,7 +39,7 @@ class Mine(Callback):
 
 @pytest.fixture
 def lab(here, monkeypatch) -> Path:
-    """The folder `lab` with the labeler `bomb`; the arguments for it are `--config-dir lab/conf`."""
+    """The folder `lab` with the labeler `bomb`, for `--config-dir lab/conf`."""
     (here / "lab" / "conf" / "labeler").mkdir(parents=True)
     (here / "lab" / "bomb.py").write_text(LABELER)
     (here / "lab" / "hooks.py").write_text(HOOKS)

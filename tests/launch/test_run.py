@@ -36,9 +36,10 @@ def test_the_folder_of_a_run_is_as_hydra_users_know_it(here):
     config = yaml.safe_load((folder / ".hydra" / "config.yaml").read_text())
     assert config["seed"] == {"values": [3]}
     assert (folder / ".hydra" / "hydra.yaml").exists()
-    assert "Acc_t" in (folder / "sdsl.log").read_text() or "acc_online" in (
-        folder / "sdsl.log"
-    ).read_text()
+    assert (
+        "Acc_t" in (folder / "sdsl.log").read_text()
+        or "acc_online" in (folder / "sdsl.log").read_text()
+    )
     assert not (folder / ".jobs").exists()
     assert runs()[0].data.tags["output_dir"] == str(folder)
     assert sorted(path.name for path in here.iterdir()) == ["mlflow.db", "outputs"]
@@ -56,7 +57,7 @@ def test_the_folder_of_a_run_is_as_hydra_users_know_it(here):
         (["tracking.uri=file:here"], "The MLflow store file:here"),
         (["tracking.uri=sqlite:///:memory:"], "in memory"),
         (["lr=["], "lr=["),
-        (["method=st,jt"], "requires --multirun"),
+        (["method=st,jt"], "add --multirun"),
         (["--config-dir", "nowhere"], "not found"),
     ],
 )
@@ -101,11 +102,12 @@ def test_without_our_callback_a_run_is_a_run(here, capfd):
 
 def test_a_checkpoint_is_continued(here, monkeypatch, capfd):
     """A run that is stopped after its fourth segment has the R of one that is not."""
-    from sdsl.core.state import Checkpoint
+    from sdsl.core import state
 
     line = ("method=pl_conf", "dataset=ug_2c_2d", "stream.max_segments=6", "checkpoint.seconds=0")
     line = (*line, "learner.pretrain.steps=5", "labeler.fit.steps=5", "replay.fit.steps=5")
-    keep, count = Checkpoint.keep, []
+    keep, count = state.Checkpoint.keep, []
+    monkeypatch.setattr(state, "SHARE", 1e9)  # written after every segment
 
     def stop(self, data):
         keep(self, data)
@@ -114,7 +116,7 @@ def test_a_checkpoint_is_continued(here, monkeypatch, capfd):
             raise KeyboardInterrupt(2)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "keep", stop)
+        patch.setattr(state.Checkpoint, "keep", stop)
         assert call(*line) == 130
     assert "0 of 1 runs are done, 1 are left" in capfd.readouterr().err
     assert [run.info.status for run in runs()] == ["KILLED"]

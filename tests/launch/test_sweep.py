@@ -1,5 +1,6 @@
 """Sweeps: the jobs, their bar and table, failures, and launchers and sweepers of others."""
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def test_a_failing_job_costs_no_other(lab, here, capfd):
     failures = err.split("FAILED ")[1:]
     assert "labeler=bomb" in failures[0] and "  ValueError: a bad labeler" in failures[0]
     assert "labeler=none" in failures[1] and "labeler has no setting 'how'" in failures[1]
-    assert "2 of 2 jobs, 2 failed" in err and "Traceback" not in err and "┏" not in out
+    assert err.count("failed: ") == 2 and "Traceback" not in err and "┏" not in out
     assert (here / "ends.txt").read_text().split() == ["nan", "nan"]
     assert [run.info.status for run in runs()] == ["FAILED"]
     (folder,) = here.glob("outputs/multirun/*/*")
@@ -114,14 +115,16 @@ def test_a_failing_job_costs_no_other(lab, here, capfd):
     assert tags["sweep"] and tags["job"] in "01"
 
 
-def test_a_sweeper_of_somebody_else_gets_acc_t(here):
+def test_a_sweeper_of_somebody_else_gets_acc_t(here, monkeypatch):
     (here / "mine" / "hydra" / "sweeper").mkdir(parents=True)
     (here / "mine" / "hydra" / "sweeper" / "best.yaml").write_text(
         "_target_: hydra_plugins.best.Best\n"
     )
-    space: dict = {"__name__": "hydra_plugins.best"}
-    exec(SWEEPER, space)
-    Plugins.instance().register(space["Best"])  # as Hydra does with an installed package
+    (here / "hydra_plugins").mkdir()
+    (here / "hydra_plugins" / "best.py").write_text(SWEEPER)
+    monkeypatch.syspath_prepend(str(here))
+    best = importlib.import_module("hydra_plugins.best").Best
+    Plugins.instance().register(best)  # as Hydra does with an installed package
     words = [word for word in TINY if "pretrain" not in word]
     assert call("--config-dir", "mine", "-m", SERIAL, "hydra/sweeper=best", *words) == 0
     low, high = yaml.safe_load(Path("best.txt").read_text())
@@ -174,7 +177,9 @@ def test_jobs_of_one_config_share_a_row(capsys):
 
 def test_runs_of_another_machine_are_read_from_the_store(here, monkeypatch, capfd):
     """Jobs that do not see the folder of the sweep cannot report; the table has their runs."""
-    monkeypatch.setattr(Reporter, "__call__", lambda self, **changes: vars(self.report).update(changes))
+    monkeypatch.setattr(
+        Reporter, "__call__", lambda self, **changes: vars(self.report).update(changes)
+    )
     assert call("-m", SERIAL, *TINY, "seed=0,1") == 0
     out = capfd.readouterr().out
     assert "twonorm" in table(out) and " ± " in out and "2 runs" in out

@@ -1,180 +1,151 @@
-"""The rule of present and past, its gate, its budget and its two ways to predict."""
-
-from dataclasses import replace
+"""Bayes' rule of the present and its snapshots by plain densities; the budget; any labeler's rows."""
 
 import numpy as np
 import pytest
 import support
 import torch
-from memory_support import plain, slow_rest
+from made_steps import learner, step
 from scipy.stats import multivariate_normal
 
-from sdsl.algorithms.mixture import Mixture, by_class
-from sdsl.algorithms.present import fit, form
-from sdsl.algorithms.tracked import Tracked
-from sdsl.core.contract import Labeler
-from sdsl.core.replica import Rows
-from sdsl.replays.mixture import MixtureRule
+from sdsl.config.schema import component
+from sdsl.core.contract import Pseudo
+from sdsl.core.rows import Rows
+from sdsl.labelers.tracker import Tracked, fit
 
-WORDS = "method=scargc", "replay=mixture", "lookback.size=0"
-DATA = support.blobs(rows=1200, classes=3, drift=3.0, spread=0.8)
+C = 3
 
 
-def trial(*words: str, seeds=(10, 11), data=DATA):
-    return support.run(*WORDS, *words, seeds=seeds, data=data)
+def rows(t: int, d: int = 2, n: int = 90) -> Rows:
+    """Three Gaussians on a circle that turns."""
+    rng, y = np.random.default_rng(t), np.arange(n) % C
+    X, angle = rng.normal(size=(n, d)), 2 * np.pi * y / C + 0.3 * t
+    X[:, :2] += 2 * np.c_[np.cos(angle), np.sin(angle)]
+    return Rows(torch.tensor(X).float(), torch.tensor(y))
 
 
-@pytest.fixture(scope="module")
-def mixed():
-    return trial("replay.rule=mixture", "eval.context=true")
+def begun(d: int = 2, **settings):
+    how, of = component("replay", "mixture", **settings), learner(d, C)
+    how.start(rows(0, d), of, of.init)
+    return how, of
 
 
-def rows_of(run):
-    X, y = run.stream.tests()
-    return run.outcome.scaler(X.flatten(1, 2)), X, y
+def replayed(how, of, t: int, given: Rows | None = None, mixture=None) -> dict:
+    given = rows(t, of.sizes[0]) if given is None else given
+    now = step(Rows.empty(2), Rows.empty(2), given.X, t=t)
+    pseudo = Pseudo(None, given) if mixture is None else Tracked(None, given, {}, mixture)
+    return how.replay(now, pseudo, of)
 
 
-def test_the_rule_is_the_weighted_sum_of_both_densities(mixed):
-    rule, (x, _, _) = mixed.outcome.learner.classifier, rows_of(mixed)
-    x = x[:, :50]
-    said = rule(x)
-    for s in range(2):
-        now = by_class(rule.rules[s].joint(x[s].double()), rule.rules[s].owner, 3).exp().numpy()
-        white, c = rule.whitening[s], rule.past.clusters(s)
-        Z, past = white(x[s]).numpy(), np.zeros((50, 3))
-        for k in plain(c):
-            slope = k["s"] / k["v"] if k["v"] else 0 * k["s"]
-            cov = np.diag(slow_rest(k)) + k["v"] * np.outer(slope, slope)
-            past[:, k["c"]] += k["n"] / float(c.n.sum()) * multivariate_normal(k["m"], cov).pdf(Z)
-        joint = 0.9 * now + 0.1 * past * np.exp(float(white.log_det))
-        assert np.array_equal(said[s].numpy(), joint.argmax(1))
+def whole(cov: np.ndarray, d: int) -> np.ndarray:
+    """[K, d, d] of entries i <= j, or of diagonals."""
+    S = np.zeros((len(cov), d, d))
+    i, j = np.diag_indices(d) if cov.shape[1] == d else np.triu_indices(d)
+    S[:, i, j] = S[:, j, i] = cov
+    return S
 
 
-def test_lambda_one_is_the_present_alone(mixed):
-    rule, (x, _, _) = replace(mixed.outcome.learner.classifier, present=1.0), rows_of(mixed)
-    said = rule(x)
-    for s in range(2):
-        now = by_class(rule.rules[s].joint(x[s].double()), rule.rules[s].owner, 3)
-        assert torch.equal(said[s], now.argmax(1))
+def densities(owner, weight, mean, cov, X) -> np.ndarray:
+    """p(x, c) [n, C]"""
+    p = np.zeros((len(X), C))
+    for c, w, m, S in zip(owner, weight, mean, cov, strict=True):
+        p[:, c] += w * multivariate_normal(m, S).pdf(X)
+    return p
 
 
-def test_memory_forgets_less_and_context_hardly_at_all(mixed):
-    alone = trial("replay.rule=mixture", "replay.present=1")
-    final = [out.R[:, -1].mean() for out in (alone.outcome, mixed.outcome)]
+@pytest.mark.parametrize("present", [1.0, 0.9, 0.2])
+@pytest.mark.parametrize("d", [2, 65])
+def test_the_rule_is_lambda_now_plus_the_mean_of_the_snapshots(d, present):
+    """65 features: covariances are diagonal."""
+    how, of = begun(d, present=present)
+    for t in range(1, 5):
+        log = replayed(how, of, t)
+    X, L, now = rows(9, d, 600).X.numpy(), how.axes, how.now
+    L = np.diag(L) if d == 65 else L
+    past = np.zeros((600, C))
+    for s in how.past:
+        cov = [L @ np.diag(v) @ L.T for v in s.var]
+        past += densities(s.owner, s.weight, s.mean, cov, X) / 5
+    alone = densities(now.owner, now.weight, now.mean, whole(now.cov, d), X)
+    joint = present * alone + (1 - present) * past
+    assert of.predict(torch.tensor(X)).tolist() == joint.argmax(1).tolist()
+    assert d == 65 or (joint.argmax(1) != alone.argmax(1)).any() == (present < 1)
+    assert [s.t for s in how.past] == [0, 1, 2, 3, 4]
+    assert log["model_numbers"] == sum(part.size for part in now[1:])
+
+
+@pytest.mark.parametrize("d", [2, 65])
+def test_variances_of_snapshots_along_golds_axes(d):
+    how, of = begun(d, components=1)
+    X, y = (part.numpy() for part in (rows(0, d).X.double(), rows(0, d).y))
+    within = X - np.stack([X[y == c].mean(0) for c in range(C)])[y]
+    P, n = within.T @ within, len(X)
+    P = P * np.eye(d) if d == 65 else P
+    expected = (P + np.trace(P / n) / 2 * np.eye(d)) / (n + d / 2) + 1e-4 * np.eye(d)
+    L = np.diag(how.axes) if d == 65 else how.axes
+    np.testing.assert_allclose(L @ L.T, expected, atol=1e-6)
+    replayed(how, of, 1)
+    for S, v in zip(whole(how.now.cov, d), how.past[1].var, strict=True):
+        np.testing.assert_allclose(np.diag(np.linalg.inv(L) @ S @ np.linalg.inv(L).T), v)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_labeler_may_bring_the_mixture(tied):
+    """Four times gold's covariance: variances of 4 along its axes."""
+    how, of = begun()
+    mix = fit(rows(5).X.double().numpy(), rows(5).y.numpy(), 1, C)
+    i, j = np.triu_indices(2)
+    cov = 4 * (how.axes @ how.axes.T)[i, j]
+    mix = mix._replace(cov=np.repeat(cov[None], 1 if tied else C, 0))
+    replayed(how, of, 1, rows(7), mix)
+    assert np.array_equal(how.now.mean, mix.mean)
+    np.testing.assert_allclose(how.past[1].var, np.full((C, 2), 4.0))
+    X = rows(9).X
+    replayed(how, of, 2, rows(7), mix)
+    assert (of.predict(X) == rows(5).y).double().mean() < 1
+
+
+def test_snapshots_are_thinned_out_to_their_budget():
+    """A snapshot is 3 (2 d + 2) + 1 = 19 numbers, and 120 hold six of them."""
+    how, of = begun(rows=40, components=1)
+    for t in range(1, 30):
+        log = replayed(how, of, t)
+        stride = 1 if t < 6 else 2 if t < 12 else 4 if t < 24 else 8
+        assert [s.t for s in how.past] == list(range(0, t + 1, stride))
+        assert log["memory_numbers"] == 19 * len(how.past) <= 40 * 3
+
+
+def test_no_snapshots_where_there_is_no_room_for_one():
+    how, of = begun(rows=0)
+    alone, other = begun(present=1.0)
+    for t in range(1, 4):
+        assert replayed(how, of, t)["memory_numbers"] == 0
+        replayed(alone, other, t)
+    assert torch.equal(of.predict(rows(5).X), other.predict(rows(5).X))
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_rows_and_rows_without_a_class():
+    how, of = begun()
+    before = how.now
+    replayed(how, of, 1, Rows.empty(2))
+    assert how.now is before
+    replayed(how, of, 2, rows(0)[rows(0).y < 2])
+    assert set(how.now.owner) == {0, 1}
+    middle = rows(0).X[rows(0).y == 2].mean(0, keepdim=True)
+    assert of.predict(middle).tolist() == [2]  # the snapshots remember it
+
+
+@pytest.mark.parametrize("labeler", ["none", "confidence", "scargc", "tracker"])
+def test_it_classifies_with_any_labeler(labeler):
+    data = support.blobs(rows=1200, classes=3, drift=0.3)
+    words = f"labeler={labeler}", "replay=mixture", "stream.scaler=frozen"
+    assert support.run(*words, data=data).outcome.R.min() > 0.95
+
+
+def test_snapshots_keep_what_the_present_forgets():
+    data = support.blobs(rows=1200, classes=3, drift=3.0, spread=0.8)
+    final = [
+        support.run("method=tracker", f"replay.present={share}", data=data).outcome.R[-1].mean()
+        for share in (1.0, 0.9)
+    ]
     assert final[1] > final[0] + 0.05
-    assert mixed.outcome.R_context[:, -1].mean() > final[1] + 0.05
-
-
-def test_numbers_stay_within_the_budget(mixed):
-    curves, d = mixed.outcome.curves, 2
-    assert curves["memory_numbers"].max() <= 100 * (d + 1)
-    assert (curves["memory_numbers"] == curves["clusters"] * (3 * d + 4)).all()
-    assert curves["model_numbers"].max() <= 100 * (d + 1) + 101 * 100 + 101 * 3
-
-
-@pytest.mark.parametrize(("d", "C"), [(2, 2), (64, 10), (500, 2), (300, 26)])
-def test_a_fitted_present_holds_no_more_than_the_network(d, C):
-    g = torch.Generator().manual_seed(0)
-    X, y = torch.randn(20 * C, d, generator=g), torch.arange(20 * C) % C
-    found = fit(X, y, C, 4)
-    assert found.numbers <= 100 * (d + 1) + 101 * 100 + 101 * C
-    assert found.joint(X).isfinite().all()
-
-
-def test_forms_of_covariance():
-    assert [form(d, 10, 10) for d in (16, 64, 500)] == ["full", "tied", "diagonal"]
-
-
-def test_the_network_predicts_where_it_is_told_to():
-    run = trial("replay.rule=network", "eval.context=true")
-    assert (run.outcome.curves["by_network"] == 1).all()
-    assert np.array_equal(run.outcome.R, run.outcome.R_context, equal_nan=True)
-    learner, (x, _, _) = run.outcome.learner, rows_of(run)
-    assert torch.equal(learner.predict(x), learner.probabilities(x).argmax(2))
-
-
-def rings(rows: int = 1200):
-    """Class 1 is a ring between two rings of class 0; more features than components have rows."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=rows)
-    radius = np.where(y == 1, 2, rng.choice([1.0, 3.0], size=rows)) + rng.normal(0, 0.1, rows)
-    angle = rng.uniform(0, 2 * np.pi, rows)
-    return support.table(
-        np.c_[radius * np.cos(angle), radius * np.sin(angle), np.zeros((rows, 8))], y
-    )
-
-
-def test_the_gate_sees_what_gaussians_cannot():
-    words = *WORDS, "stream.max_segments=2"
-    for data, by_network in ((rings(), 1), (DATA, 0)):
-        out = support.run(*words, data=data, segment_size=300, test_size=20).outcome
-        assert (out.curves["by_network"] == by_network).all()
-
-
-@pytest.mark.parametrize("rule", ["auto", "network"])
-def test_same_bits_alone_and_fused(rule, monkeypatch):
-    """By the gate, some replicas train a network beside others that do not."""
-    monkeypatch.setattr(
-        MixtureRule, "network_ahead", lambda self, gold, learner, draws: (gold.y[:, 0] > 0).tolist()
-    )
-    words = f"replay.rule={rule}", "eval.context=true", "replay.fit.steps=5", "lookback.size=5"
-    data = support.blobs(rows=500, classes=2, drift=2.0, spread=1.6)
-    fused = trial(*words, seeds=(3, 1, 8, 5), data=data).outcome
-    assert len(np.unique(fused.curves["by_network"])) == (2 if rule == "auto" else 1)
-    for s, seed in enumerate((3, 1, 8, 5)):
-        alone = trial(*words, seeds=(seed,), data=data).outcome
-        assert np.array_equal(alone.R[0], fused.R[s])
-        assert np.array_equal(alone.R_context[0], fused.R_context[s])
-        both = zip(alone.learner.theta, fused.learner.theta, strict=True)
-        assert all(torch.equal(a[0], b[s]) for a, b in both)
-        for name, curve in alone.curves.items():
-            assert np.array_equal(curve[0], fused.curves[name][s], equal_nan=True), name
-
-
-class Given(Labeler):
-    """Brings mixtures of its own: for the first replica one that always says class 2."""
-
-    def label(self, step, learner):
-        one = torch.ones(1, 1).double()
-        sure = Mixture(
-            mean=torch.zeros(1, 1, 2).double(),
-            cov=torch.eye(2).double()[None, None],
-            weight=one,
-            pooled=torch.eye(2).double()[None],
-            owner=torch.full((1, 1), 2),
-        )
-        y = torch.arange(step.X.shape[1]).expand(2, -1) % 3
-        rows = Rows.full(step.X, y)
-        return Tracked(y, rows, {}, [sure, sure], torch.tensor([False, True]))
-
-
-def test_a_labeler_may_bring_the_present():
-    cfg = support.config(*WORDS, "replay.rule=mixture", "replay.present=1")
-    cfg |= {"dataset": support.small()}
-    setup = support.experiment.setup(cfg)
-    setup = replace(setup, method=replace(setup.method, labeler=Given()))
-    run = support.experiment.run(setup, (10, 11), DATA)
-    said = run.outcome.learner.predict(rows_of(run)[0])
-    assert (said[0] == 2).all()
-    assert torch.equal(said[1], run.outcome.learner.probabilities(rows_of(run)[0])[1].argmax(1))
-    assert (run.outcome.curves["model_numbers"] == 0).all()  # the labeler counts its own
-
-
-@pytest.mark.parametrize("kind", ["constant feature", "scale of a million", "one row", "one class"])
-def test_finite_on_awkward_streams(kind):
-    X, y, sizes = DATA.X[:240].copy(), DATA.y[:240].copy(), {"segment_size": 30, "test_size": 10}
-    if kind == "constant feature":
-        X = np.c_[X, np.full(len(X), 7.0)]
-    if kind == "scale of a million":
-        X = 1e6 * (X + 1)
-    if kind == "one row":
-        sizes = {"segment_size": 12, "test_size": 11}
-    if kind == "one class":
-        X[60:90], y[60:90] = X[y == 0][:30], 0
-    words = *WORDS, "eval.context=true", "stream.gold=1", "replay.fit.steps=3"
-    labels = "labeler=oracle", "labeler.keep_all=false"
-    data = support.table(X, y)
-    for scaler in ("frozen", "per_step", "none"):
-        out = support.run(*words, *labels, f"stream.scaler={scaler}", data=data, **sizes).outcome
-        assert np.isfinite(out.R).all() and np.isfinite(out.R_context).all()
-        assert all(np.isfinite(curve).all() for curve in out.curves.values())

@@ -44,7 +44,7 @@ def test_a_run_is_verified_bit_for_bit(run, here, capsys, monkeypatch):
     monkeypatch.setattr(experiment, "load", lambda setup: other)
     assert verify.main([run]) == 1
     out = capsys.readouterr().out
-    assert "stream_sha256: was" in out and "run_key: was" in out and "acc_online: was" in out
+    assert "stream_sha256: was" in out and "run_key: was" in out and "acc_final: was" in out
 
 
 @pytest.mark.parametrize("words", [["0" * 32], ["no id"], ["--sample", "2", "nowhere"]])
@@ -87,7 +87,7 @@ def test_a_sample_counts_what_is_the_same_and_what_is_left_out(run, capsys, monk
     R[0, 0] = np.nan  # not evaluated
     other = R + 0.1
     made = [(CONFIG, R), (CONFIG, other), (old_form(gone=1), R), (CONFIG, R[:2])]
-    exported = [export.Exported("name", c, 3, matrix, 0.5, "0" * 64) for c, matrix in made]
+    exported = [export.Exported("name", c, 3, matrix, "0" * 64) for c, matrix in made]
     monkeypatch.setattr(export, "sample", lambda *args: iter(exported))
     assert verify.main(["--sample", "4", str(ROOT)]) == 1
     lines = capsys.readouterr().out.splitlines()
