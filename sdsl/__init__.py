@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 # Loaded when asked for: `import sdsl` must not take the seconds that torch and MLflow take.
 LAZY = {
     "StreamClassifier": "sdsl.estimator",
-    "load_run": "sdsl.use.served",
+    "load_run": "sdsl.estimator",
     "results": "sdsl.tracking.results",
 }
 

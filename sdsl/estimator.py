@@ -27,7 +27,7 @@ from sdsl.datasets.columns import prepare
 from sdsl.errors import UserError
 from sdsl.use import saved
 from sdsl.use.config import method_config
-from sdsl.use.follower import RECORD, Follower
+from sdsl.use.follower import ARRAYS, RECORD, Follower
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator):
@@ -70,7 +70,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         """`fit` under a config that is composed already."""
         if type(self.seed) is bool or not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise UserError(f"seed={self.seed!r}: expected a whole number, 0 or more.")
-        X, columns = _pandas(X), None
+        X, columns = _pandas(X), ARRAYS
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, skip_check_array=True)
             check_consistent_length(X, y := column_or_1d(y))
@@ -155,7 +155,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         """[n, d] float32, with names and types as in gold."""
         X = _pandas(X)
         columns = self.follower_.columns
-        if columns is None:
+        if not columns.features:
             return validate_data(self, X, dtype=np.float32, reset=False, ensure_min_samples=0)
         validate_data(self, X, reset=False, skip_check_array=True)
         if not isinstance(X, pd.DataFrame):

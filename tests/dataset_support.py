@@ -1,14 +1,15 @@
-"""Composes the dataset sections that tests load, and cuts the loaded tables into streams."""
+"""The dataset sections of conf/, and files that tests make up."""
 
+import gzip
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from omegaconf import OmegaConf
 
-from sdsl.core.stream import Cut, Stream, StreamConfig
-from sdsl.core.table import Table
-
-REPO = Path(__file__).parents[1]
+CONF = Path(__file__).parents[1] / "conf" / "dataset"
 EIGHT = (
     *("mg_2c_2d", "optdigits", "satimage", "spam"),
     *("twonorm", "ug_2c_2d", "ug_2c_3d", "ug_2c_5d"),
@@ -18,13 +19,24 @@ ARCHIVE = ("1cdt", "1cht", "1csurr", "2cdt", "2cht", "4ce1cf", "4cr", "gears_2c_
 
 def dataset(name: str, **changes: Any) -> dict[str, Any]:
     """conf/dataset/<name>.yaml as a plain mapping."""
-    config = OmegaConf.load(REPO / "conf" / "dataset" / f"{name}.yaml")
+    config = OmegaConf.load(CONF / f"{name}.yaml")
     return OmegaConf.to_container(OmegaConf.merge(config, changes), resolve=True)
 
 
-def stream(table: Table, section: dict[str, Any], seeds: tuple[int, ...] = (0,)) -> Stream:
-    """The table cut as its section says, with the settings of conf/config.yaml."""
-    keys = ("segment_size", "test_size", "gold_per_class", "calibrated_segments")
-    cut = Cut(**{key: section[key] for key in keys})
-    how = StreamConfig(gold="segment", scaler="frozen", max_segments=None, prefix="literal")
-    return Stream(table, cut, how, seeds)
+def zipped(**files: str | bytes) -> bytes:
+    """A zip archive; `__` in a name stands for a dot."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "."), content)
+    return buffer.getvalue()
+
+
+def gzipped(text: str) -> bytes:
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def parquet(**columns: Any) -> bytes:
+    buffer = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(buffer)
+    return buffer.getvalue()

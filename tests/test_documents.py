@@ -1,6 +1,7 @@
 """The documents are true: commands are accepted or run, examples run, links and tables hold."""
 
 import importlib
+import os
 import re
 import shlex
 import subprocess
@@ -22,7 +23,7 @@ ROOT = support.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAGES = [
     *[ROOT / "README.md", ROOT / "outputs" / "paper" / "README.md"],
-    *(file for room in ("conf", "sweeps", "sdsl", "tests") for file in (ROOT / room).rglob("*.md")),
+    *(f for room in ("conf", "sweeps", "sdsl", "tests") for f in (ROOT / room).rglob("README.md")),
 ]
 FENCE = re.compile(r"(?:^`([^`\n]+)`\n\n)?^```(\w+)\n(.*?)^```$", re.S | re.M)
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -113,7 +114,7 @@ def test_every_recipe_runs(line, here, monkeypatch):
     short = ["stream.max_segments=2", "learner.pretrain.steps=5", "seed=0"]
     stream = [] if "dataset=" in line else ["dataset=twonorm"]
     local = ["hydra/launcher=basic"] if "-m" in words else []
-    env = support.environment(PYTHONPATH=str(here))
+    env = os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", "sdsl.run", *words, *short, *stream, *local]
     done = subprocess.run(command, cwd=here, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ from sdsl.core.stream import Cut, StreamConfig
 from sdsl.core.training import Training
 from sdsl.errors import UserError
 
-T = TypeVar("T")
+Made = TypeVar("Made")
 SECTIONS = tuple(field.name for field in fields(sections.Config))
 BASES: dict[str, type] = {"labeler": Labeler, "replay": Replay, "probe": Probe}
 
@@ -119,7 +119,7 @@ def make(group: str, config: Mapping[str, Any]) -> Any:
     return instantiated(config[group], group, BASES[group])
 
 
-def instantiated(section: Any, where: str, base: type[T]) -> T:
+def instantiated(section: Any, where: str, base: type[Made]) -> Made:
     """The object that a section's `_target_` makes; `where` is its dotted name, for refusals."""
     if not isinstance(section, Mapping) or not isinstance(section.get("_target_"), str):
         raise UserError(f"{where} needs a _target_: the dotted name of its {base.__name__} class.")
@@ -151,7 +151,7 @@ def _causes(error: BaseException | None) -> list[BaseException]:
     return [] if error is None else [error, *_causes(error.__cause__)]
 
 
-def build(cls: type[T], section: Mapping[str, Any], where: str) -> T:
+def build(cls: type[Made], section: Mapping[str, Any], where: str) -> Made:
     """A section as a strict dataclass."""
     try:
         return cls(**section)

@@ -15,7 +15,7 @@ from sdsl.core.settings import Count, Weight, settings
 
 @settings
 class DataConfig:
-    """Where data files are looked for."""
+    """The folders of data files, and whether to fetch them."""
 
     root: str | None
     download: bool

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sdsl.core.engine import Outcome
     from sdsl.core.stream import Stream
 
-T = TypeVar("T")
+Made = TypeVar("Made")
 Log = dict[str, float]  # numbers of one step, by name
 
 
@@ -55,7 +55,7 @@ class Step:
         gold, lookback = (Rows(back(rows.X), rows.y) for rows in (self.gold, self.lookback))
         return replace(self, gold=gold, lookback=lookback, X=back(self.X), scaler=self.first)
 
-    def once(self, key: Any, compute: Callable[[], T]) -> T:
+    def once(self, key: Any, compute: Callable[[], Made]) -> Made:
         """The result of `compute`, shared by labeler and replay: it is called once per step."""
         if key not in self.known:
             self.known[key] = compute()

@@ -41,7 +41,7 @@ def blas() -> ThreadpoolController:
 
 
 class Buffers(NamedTuple):
-    """What an update of b rows writes."""
+    """The arrays that an update of b rows writes."""
 
     h: Arrays
     slopes: Arrays

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar, dataclass_transform
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-T = TypeVar("T")
+Made = TypeVar("Made")
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -19,6 +19,6 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, arbitrary_
 
 
 @dataclass_transform()
-def settings(cls: type[T]) -> type[T]:
+def settings(cls: type[Made]) -> type[Made]:
     """The class as a dataclass that checks what it is made with."""
     return dataclass(cls, config=STRICT)  # type: ignore[return-value]

@@ -50,19 +50,15 @@ def load(section: Mapping[str, Any], data: DataConfig) -> Table:
             files = files or getattr(source, "files", [""])[0]
             continue
         if order == "chronological" and not source.time_ordered:
-            raise UserError(
-                f"{name}: {table.source} is not in order of time, so dataset.order=chronological "
-                "is not possible. Give the original in data.root, set data.download=true, or "
-                "choose another order."
-            )
+            why = f"{table.source} is not in order of time, as dataset.order=chronological needs"
+            hint = "Give the original in data.root, set data.download=true, or choose another order"
+            raise UserError(f"{name}: {why}. {hint}.")
         log = logging.getLogger(__name__)
         log.info("data %s: %s, %s, %s", name, table.source, table.standing, table.sha256)
         at = ordered(order, table.X, table.y)
         return replace(table, name=name, X=np.ascontiguousarray(table.X[at]), y=table.y[at])
-    raise UserError(
-        f"{name}: none of its sources has the data. Put {files or 'it'}.csv (or .txt, also with "
-        ".gz) into data.root (or SDSL_DATA), or set data.download=true."
-    )
+    hint = f"Put {files or 'it'}.csv (or .txt, also with .gz) into data.root (or SDSL_DATA)"
+    raise UserError(f"{name}: none of its sources has the data. {hint}, or set data.download=true.")
 
 
 def check(section: Mapping[str, Any]) -> list[Source]:
@@ -75,7 +71,7 @@ def check(section: Mapping[str, Any]) -> list[Source]:
         if kind not in KINDS:
             raise UserError(f"{where}.kind={kind:.80} is not known. {suggest(kind, KINDS)}")
         cls, stated = KINDS[kind], {key: entry[key] for key in entry if key != "kind"}
-        own = {field.name for field in fields(cls)}
+        own = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         known |= own - stated.keys()
         try:
             sources.append(cls(**{key: section[key] for key in section if key in own} | stated))

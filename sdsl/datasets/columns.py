@@ -28,7 +28,7 @@ OFFSET = r"(:\d\d(?:[.,]\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"  # of a time zone
 
 @dataclass
 class Column:
-    """What gold says about one column."""
+    """How one column is read, learnt from gold."""
 
     name: str
     kind: str = "number"  # number | category | time
@@ -49,8 +49,8 @@ class Column:
         elif self.kind == "time":
             times = _times(values, self.time_format)
             wrong, expected = times.isna().to_numpy() & ~gone, "a time, as in gold"
-            found = zip(SPAN, (times.dt.hour, times.dt.minute, times.dt.weekday + 1), strict=True)
-            parts = {f"{self.name}_{part}": numbers.to_numpy(float) for part, numbers in found}
+            cells = zip(SPAN, (times.dt.hour, times.dt.minute, times.dt.weekday + 1), strict=True)
+            parts = {f"{self.name}_{part}": numbers.to_numpy(float) for part, numbers in cells}
         else:
             cell = numbers(values)
             gone |= np.isinf(cell)
@@ -64,15 +64,14 @@ class Column:
         return parts
 
     def told(self) -> str:
-        """What is done with the column."""
+        """A line on how the column is used."""
         if not self.parts:
             why = "a time that spans too little" if self.kind == "time" else "constant"
             return f"{self.name}: {why} in gold, left out"
         how = {"number": "a number", "time": f"a time, as {', '.join(self.parts)}"}
         said = how.get(self.kind, f"{len(self.parts)} categories, one-hot")
-        if self.missing:
-            said += f"; {self.missing} missing in gold, filled with {self.fill}"
-        return f"{self.name}: {said}"
+        gaps = f"; {self.missing} missing in gold, filled with {self.fill}" if self.missing else ""
+        return f"{self.name}: {said}{gaps}"
 
 
 @dataclass
@@ -92,14 +91,12 @@ class Plan:
     def transform(self, frame: pd.DataFrame, before: int = 0) -> np.ndarray:
         """X [n, d] float32. `before` rows of the file came before these."""
         needed = [column.name for column in self.columns]
-        for name in needed:
-            if name not in frame.columns:
-                raise UserError(f"column {name} is missing. {suggest(name, frame.columns)}")
+        if gone := [name for name in needed if name not in frame.columns]:
+            raise UserError(f"column {gone[0]} is missing. {suggest(gone[0], frame.columns)}")
         known = {*needed, *self.ignored, self.label}
-        for name in frame.columns:
-            if name not in known:
-                drop = f"{self.prefix}drop=[{name}]"
-                raise UserError(f"column {name} was not in gold; {drop} leaves it out.")
+        if new := [name for name in frame.columns if name not in known]:
+            drop = f"{self.prefix}drop=[{','.join(new[:20])}] leaves it out"
+            raise UserError(f"column {new[0]} was not in gold; {drop}.")
         X = []
         for column in self.columns:
             values = column.values(frame[column.name], before, self.prefix)
@@ -108,7 +105,7 @@ class Plan:
         return np.stack(X, axis=1)
 
     def told(self) -> list[str]:
-        """What is done with the columns, one line each."""
+        """A line on each column."""
         unused = [f"not used: {', '.join(self.ignored)}"] if self.ignored else []
         return [column.told() for column in self.columns if column.fill] + unused
 
@@ -128,16 +125,15 @@ def prepare(
     prefix: str = "",
     strict: bool = False,
 ) -> Plan:
-    """What gold says about every column but the label's; strict: take finite numbers only."""
+    """The plan that gold gives, of all columns but the label's; strict: finite numbers only."""
     names = [name for name in gold.columns if name != label]
-    for name in (*drop, *use):
-        if name not in names:
-            raise UserError(f"There is no column '{name}' to use or drop. {suggest(name, names)}")
+    for name in sorted({*drop, *use} - {*names}):
+        raise UserError(f"There is no column '{name}' to use or drop. {suggest(name, names)}")
     used = [name for name in (use or names) if name not in drop]
     finite = [Column(name, fill="", parts={name: np.nan}) for name in used if strict]
     columns = finite or [_learn(gold[name], prefix) for name in used]
     columns.sort(key=lambda column: column.kind == "category")  # last
-    plan = Plan(columns, [name for name in names if name not in used], label, prefix)
+    plan = Plan(columns, sorted({*names} - {*used}), label, prefix)
     if not plan.features:
         told = "; ".join(plan.told())
         raise UserError(f"Gold has no column to learn from ({told}). Give more columns or rows.")
@@ -164,10 +160,10 @@ def _learn(cells: pd.Series, prefix: str) -> Column:
         times = _times(known, column.time_format)
         hours = (times.max() - times.min()) / pd.Timedelta(hours=1)
         parts = {part: parts[part] for part in parts if hours >= SPAN[part.rpartition("_")[2]]}
-    for part, found in parts.items():
-        found = found[~np.isnan(found)]
-        if len(found) and np.float32(found.min()) < np.float32(found.max()):
-            column.parts[part] = float(np.median(found))
+    for part, cells in parts.items():
+        cells = cells[~np.isnan(cells)]
+        if len(cells) and np.float32(cells.min()) < np.float32(cells.max()):
+            column.parts[part] = float(np.median(cells))
     return column
 
 

@@ -17,7 +17,6 @@ from sdsl.errors import UserError
 LIMIT = 2**30  # bytes of one file once unpacked
 TOO_LARGE = f"more than {LIMIT // 2**20:,} MB once unpacked. Use a shorter file or fewer columns."
 TABLES = (".csv", ".txt", ".dat", ".parquet")  # in order of preference
-LABELLED = (".csv", ".txt", ".parquet")  # what a folder is searched for and can be written back
 
 
 @dataclass(frozen=True)
@@ -157,4 +156,4 @@ def _expand(path: Path) -> list[tuple[Path, Path]]:
 
 def is_readable(path: Path) -> bool:
     """Whether the file's name ends as a table's does that can be written back."""
-    return path.name.lower().removesuffix(".gz").endswith(LABELLED)
+    return path.name.lower().removesuffix(".gz").endswith(TABLES)

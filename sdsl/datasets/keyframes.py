@@ -67,21 +67,18 @@ def draw(table: Keyframes) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(DRAW_SEED)
     segments, size = table.segments, table.segment_size
     blend = basis(table.times, table.late, segments)
-    features, labels = [], []
-    counts = _shares(size, len(table.classes))
-    for c, (modes, count) in enumerate(zip(table.classes.values(), counts, strict=True)):
+    counts, features = _shares(size, len(table.classes)), []
+    for modes, count in zip(table.classes.values(), counts, strict=True):
         for mode, rows in zip(modes, _shares(count, len(modes)), strict=True):
             mean = blend @ np.asarray(mode["mean"])  # [segments, d]
             sd = np.sqrt(blend @ np.asarray(mode["var"]))
             noise = rng.standard_normal((segments, rows, mean.shape[1]))
             features.append(mean[:, None] + sd[:, None] * noise)  # [segments, rows, d]
-        labels.append(np.full((segments, count), c, dtype=np.int64))
-    X, y = np.concatenate(features, axis=1), np.concatenate(labels, axis=1)
+    X, y = np.concatenate(features, axis=1), np.repeat(np.arange(len(counts)), counts)
     mixed = rng.permuted(np.tile(np.arange(size), (segments, 1)), axis=1)
     X = np.take_along_axis(X, mixed[..., None], axis=1).reshape(segments * size, -1)
-    y = np.take_along_axis(y, mixed, axis=1).reshape(-1)
     # Rounding keeps the last bits of one machine's arithmetic out of the data and of its SHA-256.
-    return np.round(X, 4).astype(np.float32), y
+    return np.round(X, 4).astype(np.float32), y[mixed].reshape(-1)
 
 
 def _shares(total: int, parts: int) -> list[int]:

@@ -15,9 +15,8 @@ def ordered(order: Order, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     if order == "shuffled":
         return np.random.default_rng(SHUFFLE_SEED).permutation(len(y))
     X, raw = X.astype(np.float64), order == "class_pc1_raw_flipped"
-    spread = X.std(axis=0)
-    spread[spread == 0] = 1  # a constant feature
-    Z = X if raw else (X - X.mean(axis=0)) / spread
+    spread = X.std(axis=0)  # 0: of a constant feature
+    Z = X if raw else (X - X.mean(axis=0)) / np.where(spread == 0, 1, spread)
     q = np.empty(len(y))  # each row's quantile within its class
     present, counts = np.unique(y, return_counts=True)
     by_class = np.split(np.argsort(y, kind="stable"), np.cumsum(counts)[:-1])

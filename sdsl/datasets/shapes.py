@@ -127,8 +127,7 @@ def _places(rng: Rng, k: Shapes) -> np.ndarray:
 def _crossing(place: np.ndarray, phase: np.ndarray, y: np.ndarray, near: float) -> np.ndarray:
     """Moves class 0 along a bow to class 1's place, and class 1 along the other bow: [n, d]."""
     way = place[1, 0] - place[0, 0]
-    side = np.zeros_like(way)
-    side[:2] = [-way[1], way[0]]
+    side = np.r_[-way[1], way[0], 0 * way[2:]]
     side /= np.linalg.norm(side)
     sign = np.select([y == 0, y == 1], [1.0, -1.0], 0.0)[:, None]
     return sign * (phase[:, None] * way + near / 2 * np.sin(np.pi * phase)[:, None] * side)

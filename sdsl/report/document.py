@@ -46,7 +46,7 @@ class Document:
         self.report, self.w, self.setting = report, writer, setting
         self.runs = report.settings[setting]
         self.verdicts = report.verdicts[report.verdicts.setting == setting]
-        self.streams = self.runs.paper_streams or names.datasets_in_order(self.runs.streams)
+        self.streams = self.runs.main_streams
 
     # Sentences
 
@@ -140,7 +140,7 @@ class Document:
 
     def blocks(self) -> list[list[str]]:
         """Streams that stand side by side."""
-        return tables.blocks(names.datasets_in_order(self.runs.streams))
+        return tables.blocks(self.runs.streams)
 
     def show(self, table: pd.DataFrame, columns: Collection[str] = ()) -> str:
         """Any table, or some of its columns; text that is very long for a cell is cut."""

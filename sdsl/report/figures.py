@@ -1,6 +1,6 @@
 """Every figure: 6 to 11 as in the paper, and those that it does not have. A function each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from sdsl.report.plotting import Place, label
 from sdsl.report.runs import Runs
 
 Settings = Mapping[str, Runs]
-# (runs, method, stream) -> x [points], y [n, points]; None if it did not run
-Points = Callable[[Runs, str, str], tuple[np.ndarray, np.ndarray] | None]
+Drawn = tuple[np.ndarray, np.ndarray] | None  # x [points] and y [n, points], if there are any
+Points = Callable[[Runs, str, str], Drawn]  # of a method on a stream
 DETAILED = ("ug_2c_5d", "satimage")  # the datasets of the paper's detailed figures
 FEW = 8  # methods, of which the bands can be told apart
 
@@ -37,12 +37,11 @@ class Curve:
 
 def of_R(curve: Callable[[np.ndarray], np.ndarray]) -> Points:
     """A curve that R gives: [n, T, T] -> [n, T]"""
+    return lambda runs, method, stream: over_segments(curve(runs.matrices(method, stream)))
 
-    def points(runs: Runs, method: str, stream: str) -> tuple[np.ndarray, np.ndarray] | None:
-        R = runs.matrices(method, stream)
-        return None if R is None else (np.arange(1, R.shape[1] + 1), curve(R))
 
-    return points
+def over_segments(Y: np.ndarray) -> Drawn:
+    return (np.arange(1, Y.shape[1] + 1), Y) if Y.size else None
 
 
 def online(R: np.ndarray) -> np.ndarray:
@@ -55,15 +54,10 @@ def online_mean(R: np.ndarray) -> np.ndarray:
     return np.cumsum(online(R), axis=1) / np.arange(1, R.shape[1] + 1)
 
 
-def pseudo_labels(runs: Runs, method: str, stream: str) -> tuple[np.ndarray, np.ndarray] | None:
-    Y = runs.curve(method, stream, "pseudo_label_acc")
-    return (np.arange(1, Y.shape[1] + 1), Y) if Y.size else None
-
-
 def noisy(name: str) -> Points:
     """A curve of the flatness probe, over its bounds."""
 
-    def points(runs: Runs, method: str, stream: str) -> tuple[np.ndarray, np.ndarray] | None:
+    def points(runs: Runs, method: str, stream: str) -> Drawn:
         probed = noise_curve(runs, method, stream)
         return (probed.bounds, runs.curve(method, stream, name)) if probed else None
 
@@ -73,7 +67,10 @@ def noisy(name: str) -> Points:
 ONLINE = Curve(of_R(online), "segment $t$", "$R_{t,t}$")
 ONLINE_MEAN = Curve(of_R(online_mean), "segment $t$", "$Acc_t$ so far")
 FINAL = Curve(of_R(lambda R: R[:, -1]), "test segment $j$", "$R_{T,j}$")
-LABELS = Curve(pseudo_labels, "segment $t$", "pseudo-label acc.")
+LABELS = Curve(
+    lambda runs, *cell: over_segments(runs.curve(*cell, "pseudo_label_acc")),
+    *("segment $t$", "pseudo-label acc."),
+)
 
 
 def write(settings: Settings, folder: Path, only: Sequence[str] = ()) -> dict[str, str]:
@@ -100,7 +97,7 @@ def places(settings: Settings, streams: Sequence[str] = ()) -> list[Place]:
     return [
         Place(setting, stream, runs)
         for setting, runs in settings.items()
-        for stream in runs.paper_streams or names.datasets_in_order(runs.streams)
+        for stream in runs.main_streams
         if stream in streams or not streams
     ]
 
@@ -112,7 +109,8 @@ def _lines(
     if not panels:
         return None
     figure, grid = plotting.grid(len(panels), columns)
-    looks, shaded, drawn = plotting.looks(methods), len(methods) <= FEW, set()
+    looks = plotting.looks(_all_methods(place.runs for place, _, _ in panels))
+    shaded, drawn = len(methods) <= FEW, set()
     for axes, (place, curve, more) in zip(grid, panels, strict=True):
         here = set()
         for method in methods:
@@ -123,7 +121,7 @@ def _lines(
         drawn |= here
     if not drawn:
         return None
-    plotting.legend(figure, [method for method in methods if method in drawn])
+    plotting.legend(figure, {method: looks[method] for method in methods if method in drawn})
     text = "Mean, band ± std (ddof = 1)." if shaded else "Mean."
     plotting.footnote(figure, [place for place, _, _ in panels], text)
     return figure
@@ -160,19 +158,19 @@ def _noise(settings: Settings) -> Figure | None:
 
 def _others(settings: Settings) -> Figure | None:
     known = {*PAPER_METHODS, *PAPER_VARIANTS, STATIC_BOUND}
-    others = [method for method in _all_methods(settings) if method not in known]
+    others = [method for method in _all_methods(settings.values()) if method not in known]
     where = [place for place in places(settings) if place.runs.variants & set(others)]
     return _lines([(place, ONLINE_MEAN, "") for place in where], ["st", "jt", "ours", *others])
 
 
 def _pseudo_labels(settings: Settings) -> Figure | None:
-    return _over_time(settings, LABELS, names.without_labels(_all_methods(settings)))
+    return _over_time(settings, LABELS, names.without_labels(_all_methods(settings.values())))
 
 
 def _every_run(settings: Settings, metric: str) -> Figure | None:
     """One dot per run: many results have two clusters, which a mean hides."""
-    methods = [method for method in _all_methods(settings) if method != STATIC_BOUND]
-    where, looks = places(settings), plotting.looks(methods)
+    methods = [method for method in _all_methods(settings.values()) if method != STATIC_BOUND]
+    where, looks = places(settings), plotting.looks(_all_methods(settings.values()))
     if not where or not methods:
         return None
     figure, panels = plotting.grid(len(where), 4, height=0.35 + 0.105 * len(methods), sharey=True)
@@ -202,7 +200,7 @@ def _every_run(settings: Settings, metric: str) -> Figure | None:
 
 def _heat_maps(settings: Settings) -> Figure | None:
     """R, mean over seeds: streams down, methods across."""
-    methods = [method for method in _all_methods(settings) if method != STATIC_BOUND]
+    methods = [method for method in _all_methods(settings.values()) if method != STATIC_BOUND]
     where = [place for place in places(settings) if place.runs.variants & set(methods)]
     if not where:
         return None
@@ -213,9 +211,11 @@ def _heat_maps(settings: Settings) -> Figure | None:
     for row, place in enumerate(where):
         for column, method in enumerate(methods):
             R = place.runs.matrices(method, place.stream)
-            if R is not None:
+            if R.size:
                 extent = (column, column + size, row + size, row)
-                axes.imshow(R.mean(axis=0), "cividis", norm, extent=extent, interpolation="none")
+                axes.imshow(
+                    R.mean(0), "cividis", norm, aspect="auto", interpolation="none", extent=extent
+                )
     axes.set(xlim=(0, columns), ylim=(len(where), 0))
     axes.set_xticks(np.arange(len(methods)) + size / 2, [label(m, 26) for m in methods], size=4)
     axes.set_yticks(np.arange(len(where)) + size / 2, [p.title for p in where], size=4)
@@ -232,8 +232,8 @@ def _heat_maps(settings: Settings) -> Figure | None:
     return figure
 
 
-def _all_methods(settings: Settings) -> list[str]:
-    return names.methods_in_order({m for runs in settings.values() for m in runs.variants})
+def _all_methods(parts: Iterable[Runs]) -> list[str]:
+    return names.methods_in_order({method for runs in parts for method in runs.variants})
 
 
 FIGURES: dict[str, tuple[str, Callable[[Settings], Figure | None]]] = {  # name -> caption, drawing

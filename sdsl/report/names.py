@@ -4,16 +4,8 @@ import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-DATASETS = {
-    "mg_2c_2d": "MG_2C_2D",
-    "ug_2c_2d": "UG_2C_2D",
-    "ug_2c_3d": "UG_2C_3D",
-    "ug_2c_5d": "UG_2C_5D",
-    "optdigits": "Optdigits",
-    "satimage": "Satimage",
-    "spam": "Spam",
-    "twonorm": "Twonorm",
-}
+PAPER = "MG_2C_2D UG_2C_2D UG_2C_3D UG_2C_5D Optdigits Satimage Spam Twonorm"
+DATASETS = {name.lower(): name for name in PAPER.split()}
 # name, group (paper: a row of Table 2 | variant: of Ours, in the paper | other), family and colour
 with Path(__file__).with_name("methods.csv").open(encoding="utf-8", newline="") as file:
     METHODS = {row["method"]: row for row in csv.DictReader(file)}
@@ -58,11 +50,6 @@ def methods_in_order(names: Iterable[str]) -> list[str]:
 def without_labels(names: Iterable[str]) -> list[str]:
     """The methods that read no labels, in order."""
     return [method for method in methods_in_order(names) if not reads_labels(method)]
-
-
-def datasets_in_order(names: Iterable[str]) -> list[str]:
-    """The paper's datasets in its order, then the rest by name."""
-    return in_order(names, DATASETS)
 
 
 def in_order(names: Iterable[str], known: Mapping[str, object]) -> list[str]:

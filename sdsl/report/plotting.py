@@ -4,7 +4,7 @@ import io
 import itertools
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,6 @@ def grid(
     columns = max(1, min(columns, panels))
     rows = -(-panels // columns)
     figure = Figure(figsize=(WIDTH, rows * height + 0.6), layout="constrained")
-    layout: Any = figure.get_layout_engine()
-    layout.set(w_pad=0.02, h_pad=0.03, wspace=0.03, hspace=0.04)
     axes = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
     for empty in axes[panels:]:
         empty.set_axis_off()
@@ -99,11 +97,10 @@ def describe(axes: Axes, title: str, ran: bool, x: str, y: str) -> None:
     axes.set_ylim(top=min(1.01, axes.get_ylim()[1]))
 
 
-def legend(figure: Figure, methods: Sequence[str]) -> None:
+def legend(figure: Figure, looks: Mapping[str, dict[str, Any]]) -> None:
     """One entry per method, above the panels."""
-    shown = looks(methods).items()
-    handles = [Line2D([], [], ms=2.8, label=label(m, 40), **look) for m, look in shown]
-    longest = max(len(label(method, 40)) for method in methods)
+    handles = [Line2D([], [], ms=2.8, label=label(m, 40), **look) for m, look in looks.items()]
+    longest = max(len(label(method, 40)) for method in looks)
     legend_of(figure, handles, 110 // (6 + longest))
 
 
@@ -113,7 +110,7 @@ def legend_of(figure: Figure, handles: Sequence[Line2D], columns: int = 4) -> No
 
 
 def footnote(figure: Figure, places: Iterable[Place], text: str) -> None:
-    """What the figure shows, over how many seeds, and how close the data are to the paper's."""
+    """The caption: measure, seeds, and standing of the data."""
     standings: dict[str, list[str]] = {}
     counts = set()
     for place in places:

@@ -39,11 +39,8 @@ class Runs:
     def by_setting(self) -> dict[str, "Runs"]:
         """The runs of every setting; those of short streams come last."""
         found = sorted(in_order(self.frame.setting, SETTINGS), key=is_short)
-        return {setting: self.of(self.frame.setting == setting) for setting in found}
-
-    def of(self, rows: pd.Series) -> "Runs":
-        """The runs in those rows of the frame where `rows` is true."""
-        return dataclasses.replace(self, frame=self.frame[rows])
+        parts = {setting: self.frame[self.frame.setting == setting] for setting in found}
+        return {setting: dataclasses.replace(self, frame=part) for setting, part in parts.items()}
 
     def in_place(self, methods: Mapping[str, str]) -> "Runs":
         """The same runs, with one method in the place of another: {shown: runs}."""
@@ -56,27 +53,24 @@ class Runs:
         return set(self.frame.variant)
 
     @functools.cached_property
-    def streams(self) -> set[str]:
-        return set(self.frame.stream)
+    def streams(self) -> list[str]:
+        """The paper's datasets in its order, then the others by name."""
+        return in_order(self.frame.stream, DATASETS)
 
     @property
     def paper_streams(self) -> list[str]:
-        """The paper's datasets that ran, in its order."""
-        return [dataset for dataset in DATASETS if dataset in self.streams]
+        return [stream for stream in self.streams if stream in DATASETS]
+
+    @property
+    def main_streams(self) -> list[str]:
+        """Those of the paper, or all if none of them ran: figures, ranks and means are of these."""
+        return self.paper_streams or self.streams
 
     def cell(self, variant: str, stream: str) -> pd.DataFrame:
         """The runs of one cell of a table, by seed; of one probe where none ran without."""
-        key = (variant, stream)
-        if key not in self._cells:
-            runs = self.all_of(variant, stream)
-            probes = set(runs.probe)
-            chosen = "none" if "none" in probes else min(probes, default="")
-            self._cells[key] = runs[runs.probe == chosen].sort_values("seed")
-        return self._cells[key]
-
-    @functools.cached_property
-    def _cells(self) -> dict[tuple[str, str], pd.DataFrame]:
-        return {}
+        runs = self.all_of(variant, stream)
+        chosen = "none" if "none" in set(runs.probe) else runs.probe.min()
+        return runs[runs.probe == chosen].sort_values("seed")
 
     def all_of(self, variant: str, stream: str) -> pd.DataFrame:
         """The runs of a method on a stream, with and without probes."""
@@ -88,22 +82,13 @@ class Runs:
 
     def scores(self, variant: str, stream: str, metric: str) -> pd.Series:
         """seed -> value of a metric, for the runs of one cell."""
-        key = (variant, stream, metric)
-        if key not in self._scores:  # 169 claims ask for the same few series
-            runs = self.cell(variant, stream)
-            values = runs[metric].to_numpy(float) if metric in runs else []
-            found = pd.Series(values, runs.seed if len(values) else [], dtype=float)
-            self._scores[key] = found.dropna()
-        return self._scores[key]
+        runs = self.cell(variant, stream).set_index("seed")
+        return runs[metric].dropna() if metric in runs else pd.Series(dtype=float)
 
-    @functools.cached_property
-    def _scores(self) -> dict[tuple[str, str, str], pd.Series]:
-        return {}
-
-    def matrices(self, variant: str, stream: str) -> np.ndarray | None:
-        """R of a cell's runs, [n, T, T], in the order of seeds; None if there is no run."""
+    def matrices(self, variant: str, stream: str) -> np.ndarray:
+        """R of a cell's runs, [n, T, T], in the order of seeds."""
         found = [self.R[run] for run in self.cell(variant, stream).index]
-        return np.stack(found) if found else None
+        return np.stack(found) if found else np.empty((0, 1, 1))
 
     def curve(self, variant: str, stream: str, name: str) -> np.ndarray:
         """A curve of the runs that have it, [n, points], by seed; shorter ones end in NaN."""
@@ -121,8 +106,7 @@ class Runs:
 
         Only a curve of the very rows and number of segments that ran counts.
         """
-        runs = self.frame[self.frame.stream == stream]
-        known = static_bounds()
+        runs, known = self.frame[self.frame.stream == stream], static_bounds()
         here = known.stream_sha256.isin({*runs.stream_sha256, *runs.data_sha256})
         return float(known.acc_final[here & known["T"].isin(runs["T"])].max())
 

@@ -13,8 +13,7 @@ from sdsl.report.runs import Runs
 
 DRAWS = 10_000  # of the bootstrap of a mean
 DRAWS_OF_RANKS = 2_000  # and of interquartile means
-LEVEL = 0.95
-TAIL = (1 - LEVEL) / 2
+TAIL = 0.025  # on each side of an interval
 SEED = 2022  # of the bootstrap's own generator: the same runs always give the same interval
 EQUAL = 0.005  # smaller leads are not mentioned
 
@@ -96,7 +95,7 @@ def bootstrap_ranks(scores: Mapping[str, Mapping[str, np.ndarray]]) -> pd.DataFr
 def differences(runs: Runs, metric: str, method: str = "ours") -> pd.DataFrame:
     """`method` minus every other method, per dataset, over the seeds they share."""
     rows = []
-    for stream in names.datasets_in_order(runs.streams):
+    for stream in runs.streams:
         scores = runs.scores(method, stream, metric)
         for other in names.methods_in_order(runs.variants - {method, names.STATIC_BOUND}):
             if gap := paired(scores, runs.scores(other, stream, metric)):
@@ -137,7 +136,7 @@ class Ranking:
 
 def ranking(runs: Runs, metric: str) -> Ranking | None:
     """None for fewer than two methods. Where one of the paper's streams ran, only these count."""
-    streams = runs.paper_streams or names.datasets_in_order(runs.streams)
+    streams = runs.main_streams
     blind = names.without_labels(runs.variants)
     found = {m: {s: runs.scores(m, s, metric).to_numpy() for s in streams} for m in blind}
     ran = {m: own for m, own in found.items() if all(map(len, own.values()))}

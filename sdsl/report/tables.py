@@ -27,7 +27,7 @@ def cells(settings: Mapping[str, Runs], metric: str) -> pd.DataFrame:
 def _of_setting(setting: str, runs: Runs, metric: str) -> pd.DataFrame:
     rows = []
     methods = names.methods_in_order(runs.variants - {STATIC_BOUND})
-    for stream in names.datasets_in_order(runs.streams):
+    for stream in runs.streams:
         bound, standing = runs.static_bound(stream, metric), runs.standing(stream)
         for method in methods:
             values = runs.scores(method, stream, metric)

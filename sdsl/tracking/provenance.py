@@ -1,4 +1,4 @@
-"""Where a run was made: git commit and changes, library versions, machine and user."""
+"""Provenance of a run: git commit and changes, library versions, machine and user."""
 
 import functools
 import importlib.metadata

@@ -35,7 +35,7 @@ class LabelSettings:
     every: Annotated[float, Field(ge=0.1)]
 
 
-NAMES = [field.name for field in fields(LabelSettings)]  # type: ignore[arg-type]
+NAMES = [field.name for field in fields(LabelSettings)]
 TEXTS = ("gold", "files", "label", "out", "drop", "use")
 # Hydra knows these names beside the sections of config.yaml; LabelSettings checks the values.
 node = make_dataclass("Label", [(name, Any) for name in NAMES], bases=(sections.Config,))

@@ -23,18 +23,19 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from sdsl.core.finite import NotFinite
-from sdsl.core.state import load_state, save_state, write_whole
-from sdsl.datasets.columns import Plan, prepare
+from sdsl.core.state import write_whole
+from sdsl.datasets.columns import prepare
 from sdsl.datasets.files import Input, inputs, user_path
 from sdsl.datasets.tables import Frame, read
 from sdsl.errors import UserError
-from sdsl.estimator import StreamClassifier
+from sdsl.use import saved
 from sdsl.use.config import LabelSettings
-from sdsl.use.saved import from_state, own_modules, to_state
+from sdsl.use.follower import Follower
 
 STATE = Path(".sdsl", "state.sdsl")
 READY = Path(".sdsl", "ready")
 GoldRows = dict[Path, int | None]  # resolved path -> rows at its beginning that are gold; None: all
+Records = list[dict[str, Any]]
 
 
 @dataclass
@@ -55,24 +56,26 @@ class Opened:
     version: list[int]  # as it was when it was read
     frame: Frame
     X: np.ndarray  # [n, d] the rows after gold
-    given: list[str | None]  # the labels of all rows that the file carries itself
+    gold: list[str | None]  # the labels of gold's rows at its beginning
+    given: list[str | None]  # the labels that the file has for the other rows, if any
 
 
 class Deployment:
-    """Opened by `opened`, which holds the lock."""
+    """Made by `opened`, which holds the lock."""
 
-    def __init__(self, out: Path, model: StreamClassifier, book: Book, plan: Plan, gold: GoldRows):
-        self.out, self.model, self.book, self.plan, self.gold = out, model, book, plan, gold
+    def __init__(self, out: Path, follower: Follower, book: Book, gold: GoldRows):
+        self.out, self.follower, self.book, self.gold = out, follower, book, gold
+        self.plan = follower.columns
 
     def looks(self, given: LabelSettings) -> Iterator[list[Input]]:
         """The files that are there: once, or with watch=true again and again."""
         while True:
             found = inputs(given.files, self.out)
-            if not (found or given.watch):
-                raise UserError(f"files={', '.join(given.files)}: there is no such file.")
             if given.watch:  # a file that still grows waits for the next look
                 until = time.time() - given.every
                 found = [one for one in found if one.path.stat().st_mtime <= until]
+            elif not found:
+                raise UserError(f"files={', '.join(given.files)}: there is no such file.")
             yield found
             if not given.watch:
                 return
@@ -89,9 +92,7 @@ class Deployment:
         done = self.book.done
         return {i.name for i in found if i.name in done and done[i.name] != i.version()}
 
-    def run(
-        self, found: Sequence[Input], size: int | None
-    ) -> Iterator[tuple[int, list[dict[str, Any]], str]]:
+    def run(self, found: Sequence[Input], size: int | None) -> Iterator[tuple[int, Records, str]]:
         """(files done, records of their segments, reason if set aside); safe on disk by then.
 
         Without a size each file is a segment. With one, files are joined until they have so many
@@ -106,54 +107,51 @@ class Deployment:
             except UserError as error:
                 yield self._set_aside(one.name, version, str(error))
             if waiting and (one is new[-1] or sum(len(f.X) for f in waiting) >= (size or 0)):
+                before = self.follower.state()
                 try:
                     yield len(waiting), self._label(waiting, size), ""
                 except NotFinite as error:
-                    self.model = _load(self.out, self.model.follower_.config)[0]
+                    self.follower = Follower.from_state(before)
                     for file in waiting:
                         yield self._set_aside(file.name, file.version, f"{file.name}: {error}")
                 waiting = []
 
-    def _set_aside(self, name: str, version: list[int], reason: str) -> tuple[int, list[Any], str]:
+    def _set_aside(self, name: str, version: list[int], reason: str) -> tuple[int, Records, str]:
         self.book.aside[name] = version, reason
         self.save()
         return 1, [], reason
 
     def _open(self, found: Input, version: list[int]) -> Opened:
-        known = [*self.model.feature_names_in_, *self.plan.ignored, self.plan.label]
+        names, label = [column.name for column in self.plan.columns], self.plan.label
         try:
-            frame = read(found.path, self.plan.label, known)
+            frame = read(found.path, label, [*names, *self.plan.ignored, label])
             gold = self.gold.get(found.path.resolve()) or 0
-            rows = frame.columns[[name for name in frame.columns if name in known]].iloc[gold:]
-            X = self.plan.transform(rows, before=gold)
+            X = self.plan.transform(frame.columns.filter(items=names).iloc[gold:], before=gold)
         except UserError as error:
             reason = str(error).removeprefix(str(found.path)).lstrip(":, ")
             raise UserError(f"{found.name}: {reason}") from None
-        return Opened(found.name, version, frame, X, frame.labels(self.plan.label))
+        given = frame.labels(label)
+        return Opened(found.name, version, frame, X, given[:gold], given[gold:])
 
-    def _label(self, files: Sequence[Opened], size: int | None) -> list[dict[str, Any]]:
-        X, follower = np.concatenate([file.X for file in files]), self.model.follower_
-        truth = pd.Series(
-            [c for f in files for c in f.given[len(f.given) - len(f.X) :]], dtype=object
-        )
+    def _label(self, files: Sequence[Opened], size: int | None) -> Records:
+        X, follower = np.concatenate([file.X for file in files]), self.follower
+        truth = pd.Series([name for file in files for name in file.given], dtype=object)
         parts = np.array_split(np.arange(len(X)), max(1, round(len(X) / size)) if size else 1)
-        labels, names = [], ", ".join(file.name for file in files)
+        classes, names = np.array(follower.monitor.classes), ", ".join(one.name for one in files)
+        codes, confidence = np.zeros(len(X), int), np.zeros(len(X))
         for i, part in enumerate(parts, 1):
-            labels.append(follower.step(X[part]))
+            codes[part], confidence[part] = follower.step(X[part])
             known = truth[part].dropna()  # a class that gold lacks counts as wrong
-            said = pd.Series(np.array(follower.classes, object)[labels[-1][0]], part)
-            right = known == said[known.index]
-            follower.records[-1] |= {
-                "files": f"{names} ({i} of {len(parts)})" if len(parts) > 1 else names,
-                "accuracy": float(right.mean()),
-                "balanced_accuracy": float(right.groupby(known).mean().mean()),
-            }
-        codes, confidence = (np.concatenate(one) for one in zip(*labels, strict=True))
-        ends = np.cumsum([len(file.X) for file in files])[:-1]
-        for file, y, p in zip(
-            files, np.split(codes, ends), np.split(confidence, ends), strict=True
-        ):
-            self._write(file, y, p)
+            right = known == classes[codes[known.index]]
+            record = follower.records[-1]
+            record["files"] = f"{names} ({i} of {len(parts)})" if len(parts) > 1 else names
+            if len(known):
+                record["accuracy"] = float(right.mean())
+                record["balanced_accuracy"] = float(right.groupby(known).mean().mean())
+        for file in files:
+            n = len(file.X)
+            self._write(file, follower.labels[codes[:n]], confidence[:n])
+            codes, confidence = codes[n:], confidence[n:]
             self.book.done[file.name] = file.version
             self.book.aside.pop(file.name, None)
         self.book.ready = [file.name for file in files]
@@ -161,22 +159,20 @@ class Deployment:
         self.publish()
         return follower.records[-len(parts) :]
 
-    def _write(self, file: Opened, codes: np.ndarray, confidence: np.ndarray) -> None:
+    def _write(self, file: Opened, labels: np.ndarray, confidence: np.ndarray) -> None:
         """The file with `label` and `confidence`; gold rows keep their own label."""
-        columns, classes = file.frame.columns.copy(), self.model.classes_
-        gold = len(file.given) - len(codes)
-        if "label" in columns and any(file.given[gold:]):
+        columns = file.frame.columns.copy()
+        if "label" in columns and any(file.given):
             columns = columns.rename(columns={"label": "label_given"})
-        own = np.array(file.given[:gold], dtype=classes.dtype)
-        columns["label"] = np.concatenate([own, classes[codes]])
-        columns["confidence"] = np.round(np.concatenate([np.ones(gold), confidence]), 6)
+        columns["label"] = np.concatenate([np.array(file.gold, dtype=labels.dtype), labels])
+        columns["confidence"] = np.concatenate([np.ones(len(file.gold)), confidence]).round(6)
         target = self.out / READY / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, file.frame.data(columns))
 
     def save(self) -> None:
         """From here on the labels count."""
-        save_state(self.out / STATE, to_state(self.model) | {"deployment": asdict(self.book)})
+        saved.save(self.out / STATE, self.follower, deployment=asdict(self.book))
 
     def publish(self) -> None:
         """Move the copies that the state lists; delete others, of a process that was killed."""
@@ -193,45 +189,37 @@ class Deployment:
 @contextmanager
 def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterator[Deployment]:
     """The deployment of the folder `out`, new or as it was left, for this process alone."""
-    out, (X, y, gold) = user_path(given.out), read_gold(given.gold, given.label)
-    plan = prepare(X, given.label, given.drop, given.use)
-    model = StreamClassifier(config["method"]["name"], seed)
-    model.fit_config(X[[column.name for column in plan.columns]], y, config, plan)
+    out, (frame, y, gold) = user_path(given.out), read_gold(given.gold, given.label)
+    plan = prepare(frame, given.label, given.drop, given.use)
+    labels, codes = np.unique(y, return_inverse=True)
+    follower, book = Follower(config, plan.transform(frame), codes, labels, seed, plan), Book()
     try:
-        (out / READY).mkdir(parents=True, exist_ok=True)
+        (out / STATE).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"out={out}: cannot be made ({error.strerror}).") from None
     try:
-        with FileLock(out / ".sdsl" / "lock", timeout=0):
-            book = Book()
-            if (out / STATE).exists():
-                fresh = model
-                model, book = _load(out, fresh.follower_.config)
-                _refuse_others(model, fresh, out)
-            deployment = Deployment(out, model, book, plan, gold)
+        with FileLock(out / STATE.parent / "lock", timeout=0):
+            if (out / STATE).exists():  # the modules of the config at hand are trusted
+                fresh = follower
+                with saved.loaded(out / STATE, saved.foreign(config)) as (follower, state):
+                    book = Book(**state["deployment"])
+                refuse_others(follower, fresh, out)
+            deployment = Deployment(out, follower, book, gold)
             deployment.publish()
             yield deployment
     except Timeout:
         raise UserError(f"Another sdsl.label is at work on out={out}. Wait, or stop it.") from None
 
 
-def _load(out: Path, config: Mapping[str, Any]) -> tuple[StreamClassifier, Book]:
-    """The content of the state file; the modules of the config at hand are trusted."""
-    state = load_state(out / STATE)
-    model = from_state(StreamClassifier, state, out / STATE, own_modules(config))
-    return model, Book(**state.get("deployment", {}))
-
-
-def _refuse_others(model: StreamClassifier, fresh: StreamClassifier, out: Path) -> None:
+def refuse_others(old: Follower, new: Follower, out: Path) -> None:
     """The model of a folder goes on only with the settings and gold that it was begun with."""
-    old, new = model.follower_, fresh.follower_
-    others = [name for name, value in new.config.items() if old.config[name] != value]
-    if model.seed != fresh.seed:
-        others.append("seed")
-    rows = old.gold.X.equal(new.gold.X) and old.gold.y.equal(new.gold.y)
-    if not (rows and old.classes == new.classes and model.columns_ == fresh.columns_):
-        others.append("gold, label=, drop= or use=")
-    if others:
+    was, now = (
+        f.config
+        | {"seed": f.seed}
+        | {"gold, label=, drop= or use=": (f.columns, f.labels.tolist(), bits(f.gold.y), bits(f.gold.X))}
+        for f in (old, new)
+    )
+    if others := [name for name in now if was[name] != now[name]]:
         text = f"out={out} was begun with another {', '.join(others)}."
         raise UserError(f"{text} Use the same, or another out=.")
 

@@ -31,6 +31,7 @@ SECTIONS = ("method", "labeler", "replay", "lookback", "learner", "stream")  # o
 # The first columns of the history; then class shares and what the method logs.
 RECORD = ("step", "rows", "seconds", "warnings", "confidence", "drift", "far", "valley")
 CHUNK = 10_000  # rows asked for at a time
+ARRAYS = Plan([], [], "")  # rows come as arrays, not as tables
 Ask = Callable[[Tensor], Tensor]
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class Follower:
         y: np.ndarray,  # [g] in 0..C-1
         labels: np.ndarray,  # [C]
         seed: int,
-        columns: Plan | None = None,  # from a table's columns to X
+        columns: Plan = ARRAYS,  # from a table to X
     ):
         self.config = {name: config[name] for name in SECTIONS}
         self.gold = Rows(tensor(X), torch.from_numpy(y.astype(np.int64)))
@@ -128,12 +129,15 @@ class Follower:
     def _ask(self, X: np.ndarray, question: Callable[[Learner], Ask]) -> np.ndarray:
         """The answers to all rows, some at a time; before the first step by gold alone."""
         with one_thread():
-            if not self.adaptation.t and self.preview is None:
-                self.preview = self._new()
-                self.preview.begin(self.gold.X)
-            model = self.preview if not self.adaptation.t else self.adaptation
+            model = self.adaptation if self.adaptation.t else self._preview()
             ask = question(model.learner)
             return torch.cat([ask(model.scaler(x)) for x in tensor(X).split(CHUNK)]).numpy()
+
+    def _preview(self) -> Adaptation:
+        if self.preview is None:
+            self.preview = self._new()
+            self.preview.begin(self.gold.X)
+        return self.preview
 
     def state(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -141,19 +145,18 @@ class Follower:
             "config": self.config,
             "labels": {"object": self.labels.tolist(), "dtype": self.labels.dtype.str},
             "seed": self.seed,
-            "columns": self.columns and self.columns.plain(),
+            "columns": self.columns.plain(),
             "gold": vars(self.gold),
             "adaptation": self.adaptation.state() if self.adaptation.t else None,
             "monitor": self.monitor.state(),
-            "records": self.records,
+            "records": list(self.records),
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Follower":
         """The follower that `state` was taken from; it goes on bit for bit."""
         X, y = (state["gold"][name].numpy() for name in ("X", "y"))
-        columns = state["columns"] and Plan.from_plain(state["columns"])
-        labels = np.array(**state["labels"])
+        labels, columns = np.array(**state["labels"]), Plan.from_plain(state["columns"])
         made = cls(state["config"], X, y, labels, state["seed"], columns)
         if state["adaptation"] is not None:
             made.adaptation.restore(state["adaptation"])

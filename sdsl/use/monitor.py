@@ -25,12 +25,16 @@ CLEAR, HEAP = 0.5, 1.0  # valley between two classes: clear in gold, none left n
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and spread of each class in a set of rows: 2 C d + C + 1 numbers, raw units, no row."""
+    """Mean and spread of each class in a set of rows: 2 C d + C + 1 numbers, in raw units."""
 
     mean: np.ndarray  # [C, d]
     spread: np.ndarray  # [C, d]
     count: np.ndarray  # [C] rows in this set; 0: moments from an earlier one
     reach: float
+
+    @property
+    def shares(self) -> np.ndarray:
+        return self.count / self.count.sum()
 
     @classmethod
     def of(cls, X: np.ndarray, y: np.ndarray, classes: int, before: "Moments | None") -> "Moments":
@@ -89,7 +93,6 @@ class Monitor:
     def __init__(self, X: np.ndarray, y: np.ndarray, classes: Sequence[str]):
         self.X, self.y, self.classes = X, y, classes  # gold [g, d], [g]
         self.gold = self.last = Moments.of(X, y, len(classes), None)
-        self.shares, self.rows = self.gold.count / len(y), len(y)  # of the last segment, or gold
 
     def farness(self, X: np.ndarray) -> np.ndarray:
         """[n], of the nearer of gold and the last segment."""
@@ -97,32 +100,28 @@ class Monitor:
 
     def judge(self, X: np.ndarray, y: np.ndarray) -> tuple[dict[str, float], list[str]]:
         """(numbers, alarms) of a segment with its labels, which then becomes the last one."""
-        now, far, n = Moments.of(X, y, len(self.classes), self.last), self.farness(X), len(y)
+        last, far, names = self.last, self.farness(X), self.classes
+        now = self.last = Moments.of(X, y, len(names), last)
         enough = np.flatnonzero(now.count >= PAIR_ROWS).tolist()
         valleys = ((now.valley(X, y, a, b), a, b) for a, b in combinations(enough, 2))
         valley, a, b = max(valleys, default=(float("nan"), 0, 0))
-        numbers = {
-            "drift": now.moved(self.last),
-            "far": float((far > FAR).mean()),
-            "valley": valley,
-        }
-        shares, names, alarms = now.count / n, self.classes, []
-        c = int(np.abs(shares - self.shares).argmax())
-        was, is_now = self.shares[c], shares[c]
-        both = (n * is_now + self.rows * was + 1) / (n + self.rows + 2)
-        noise = np.sqrt(both * (1 - both) * (1 / n + 1 / self.rows))
-        large = abs(is_now - was) > max(SHARE_CHANGE, SHARE_NOISE * noise)
-        if large and min(n, self.rows) >= FEW:
-            alarms.append(f"share of {names[c]} went from {was:.2f} to {is_now:.2f}")
+        numbers = {"drift": now.moved(last), "far": float((far > FAR).mean()), "valley": valley}
+        numbers |= {f"share_{name}": float(x) for name, x in zip(names, now.shares, strict=True)}
+        alarms = []
+        c = int(np.abs(now.shares - last.shares).argmax())
+        n, m, was, share = now.count.sum(), last.count.sum(), last.shares[c], now.shares[c]
+        both = (now.count[c] + last.count[c] + 1) / (n + m + 2)
+        noise = np.sqrt(both * (1 - both) * (1 / n + 1 / m))
+        if min(n, m) >= FEW and abs(share - was) > max(SHARE_CHANGE, SHARE_NOISE * noise):
+            alarms.append(f"share of {names[c]} went from {was:.2f} to {share:.2f}")
         if valley >= HEAP and self.gold.valley(self.X, self.y, a, b) <= CLEAR:
             alarms.append(f"{names[a]} and {names[b]} lie on top of each other, a swap may follow")
         if numbers["far"] > FAR_SHARE or np.median(far) > UNLIKE:
             alarms.append(f"unlike anything seen ({numbers['far']:.0%} of rows far)")
-        self.last, self.shares, self.rows = now, shares, n
         return numbers, alarms
 
     def state(self) -> dict[str, Any]:
-        return {"last": vars(self.last), "shares": self.shares, "rows": self.rows}
+        return vars(self.last)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.last, self.shares, self.rows = Moments(**state["last"]), state["shares"], state["rows"]
+        self.last = Moments(**state)

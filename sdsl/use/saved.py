@@ -33,39 +33,26 @@ def loaded(path: str | Path, modules: Sequence[str] = ()) -> Iterator[tuple[Foll
     if not isinstance(state, Mapping) or state.get("kind") != KIND:
         raise UserError(f"{path}: not the file of a {KIND}, as this version of sdsl writes it.")
     try:
-        refuse_foreign(state["follower"]["config"], modules, path)
-        yield Follower.from_state(state["follower"]), state
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}).") from None
-
-
-def own_modules(config: Mapping[str, Any]) -> list[str]:
-    """The modules of components that are not sdsl's."""
-    modules = {target.rpartition(".")[0] for target in _targets(config)}
-    return sorted(name for name in modules if not _within(name, TRUSTED))
-
-
-def refuse_foreign(config: Mapping[str, Any], modules: Sequence[str], path: str | Path) -> None:
-    """Every class that the config names has to be made in a trusted module."""
-    trusted = (*TRUSTED, *modules)
-    for target in _targets(config):
-        module = target.rpartition(".")[0]
-        if _within(module, trusted):
-            try:
-                module = get_class(target).__module__  # another one, if it was only imported there
-            except Exception as error:
-                raise UserError(f"{path} names {target}, which is not here ({error}).") from None
-        if not _within(module, trusted):
+        for module in foreign(state["follower"]["config"], (*TRUSTED, *modules)):
             raise UserError(
                 f"{path} names a class of the module {module}, which is not one of sdsl's. If you "
                 f"trust it, name it: modules=['{module}']."
             )
+        yield Follower.from_state(state["follower"]), state
+    except (KeyError, TypeError, ValueError, AttributeError, ImportError, RuntimeError) as error:
+        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}).") from None
 
 
-def _targets(config: Mapping[str, Any]) -> list[str]:
-    """Every class that a config names."""
-    return re.findall(r'"_target_": "([^"]*)"', json.dumps(config))
+def foreign(config: Mapping[str, Any], trusted: Sequence[str] = TRUSTED) -> list[str]:
+    """The modules of a config's classes that are not among the trusted ones or in them."""
 
+    def inside(module: str) -> bool:
+        return any(f"{module}.".startswith(f"{parent}.") for parent in trusted)
 
-def _within(module: str, parents: Sequence[str]) -> bool:
-    return any(f"{module}.".startswith(f"{parent}.") for parent in parents)
+    modules = set()
+    for target in re.findall(r'"_target_": "([^"]*)"', json.dumps(config)):
+        module = target.rpartition(".")[0]
+        if inside(module):  # perhaps the class is only imported there
+            module = get_class(target).__module__
+        modules.add(module)
+    return sorted(module for module in modules if not inside(module))

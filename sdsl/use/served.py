@@ -4,13 +4,13 @@ The model is made by following the stream of the run once more, which leaves the
 bit for bit (tests/use/test_same_bits.py): a run needs nothing but its stream for it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import requires
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import mlflow
 import numpy as np
@@ -18,7 +18,6 @@ import pandas as pd
 from mlflow.entities import LoggedModelOutput
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model, infer_signature
-from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from sdsl.config import Setup
 from sdsl.core.stream import Stream
@@ -30,30 +29,22 @@ from sdsl.use import saved
 from sdsl.use.follower import Follower
 
 NAME, STATE = "model", "state.sdsl"
-# MLflow runs this to make the model; given an object instead, it would pickle it.
-SCRIPT = """\
-from mlflow.models import set_model
-from sdsl.use.served import ServedModel
-
-set_model(ServedModel())
-"""
 
 
-class ServedModel(PythonModel):
+class Served(NamedTuple):
     """Rows to labels, for `mlflow models serve`."""
 
-    def load_context(self, context: PythonModelContext) -> None:
-        # Serving a model runs the code that was logged with it, components of one's own included.
-        own = (context.model_config or {}).get("modules", [])
-        with saved.loaded(context.artifacts[STATE], own) as (follower, _):
-            self.follower = follower
+    follower: Follower
 
-    def predict(self, context: Any, model_input: pd.DataFrame, params: Any = None) -> np.ndarray:
-        return labels(self.follower, model_input)
+    def predict(self, rows: pd.DataFrame) -> np.ndarray:
+        follower = self.follower
+        return follower.labels[follower.predict(follower.columns.transform(rows))]
 
 
-def labels(follower: Follower, rows: pd.DataFrame) -> np.ndarray:
-    return follower.labels[follower.predict(follower.columns.transform(rows))]
+def _load_pyfunc(path: str, model_config: Mapping[str, Any]) -> Served:
+    """Called by MLflow; it runs the code that was logged along, components of one's own too."""
+    with saved.loaded(path, model_config["modules"]) as (follower, _):
+        return Served(follower)
 
 
 def final_model(
@@ -84,24 +75,23 @@ def has_model(run_id: str, uri: str | None) -> bool:
 def log_model(follower: Follower, rows: pd.DataFrame, run_id: str, uri: str | None) -> None:
     """Log the model of a run with signature, input example, code and the packages of sdsl.
 
-    The run itself stays as it is, FINISHED too: `mlflow.pyfunc.log_model` would change it. It has
-    the model from the last call on.
+    The run stays as it is, FINISHED too, which `mlflow.pyfunc.log_model` would change. It has the
+    model from the last call on.
     """
-    client, own = PatientClient(store_uri(uri)), saved.own_modules(follower.config)
+    client, own = PatientClient(store_uri(uri)), saved.foreign(follower.config)
     place = client.get_run(run_id).info.experiment_id
     made = client.create_logged_model(place, NAME, run_id, model_type="classifier")
+    packages = [import_module(name.partition(".")[0]) for name in ("sdsl", *own)]
     with TemporaryDirectory() as folder:
-        state, script = Path(folder, STATE), Path(folder, "served_model.py")
-        saved.save(state, follower)
-        script.write_text(SCRIPT, encoding="utf-8")
+        saved.save(state := Path(folder, STATE), follower)
         mlflow.pyfunc.save_model(
             path=f"{folder}/{NAME}",
             mlflow_model=Model(made.artifact_location, run_id, model_id=made.model_id),
-            python_model=str(script),
-            artifacts={STATE: str(state)},
-            code_paths=_code(own),
+            loader_module=__name__,
+            data_path=str(state),
+            code_paths=sorted({[*getattr(p, "__path__", []), p.__file__][0] for p in packages}),
             pip_requirements=[one for one in requires("sdsl") or [] if "extra ==" not in one],
-            signature=infer_signature(rows, labels(follower, rows)),
+            signature=infer_signature(rows, Served(follower).predict(rows)),
             input_example=rows,
             model_config={"modules": own},
         )
@@ -113,22 +103,15 @@ def log_model(follower: Follower, rows: pd.DataFrame, run_id: str, uri: str | No
 @contextmanager
 def downloaded(run_id: str, uri: str | None) -> Iterator[str]:
     """The state file of a run's model, for the length of the block."""
-    artifact = f"runs:/{run_id}/{NAME}/artifacts/{STATE}"
+    artifact = f"runs:/{run_id}/{NAME}/data/{STATE}"
     with TemporaryDirectory() as folder:
         try:
-            file = mlflow.artifacts.download_artifacts(
+            yield mlflow.artifacts.download_artifacts(
                 artifact, dst_path=folder, tracking_uri=store_uri(uri)
             )
         except (MlflowException, OSError) as error:
+            why = f"Run {run_id} has no model in this store ({error})."
             raise UserError(
-                f"Run {run_id} has no model in this store ({error}). The same command with "
-                "tracking.model=true logs one; that of a deployment is out/.sdsl/state.sdsl."
+                f"{why} The same command with tracking.model=true logs one; that of a deployment "
+                "is out/.sdsl/state.sdsl."
             ) from None
-        yield file
-
-
-def _code(own: Sequence[str]) -> list[str]:
-    """The folders or files of sdsl and of the packages of own components."""
-    tops = {name.partition(".")[0]: None for name in ("sdsl", *own)}
-    packages = [import_module(top) for top in tops]
-    return [str([*getattr(one, "__path__", []), one.__file__][0]) for one in packages]

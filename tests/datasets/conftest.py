@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dataset_support import REPO, dataset
+from dataset_support import dataset
 
-from sdsl.config.schema import DataConfig
+from sdsl.config.sections import DataConfig
+from sdsl.core.rows import Table
+from sdsl.datasets import load
 
 
 @pytest.fixture
@@ -17,22 +20,22 @@ def data(tmp_path: Path) -> DataConfig:
     return DataConfig(root=None, download=False, cache=str(tmp_path / "cache"))
 
 
-@pytest.fixture(scope="session")
-def originals() -> Path:
-    folder = Path(os.environ.get("SDSL_DATA") or REPO.parent / "shared" / "data")
-    if not folder.is_dir():
-        pytest.skip(f"needs the original files in SDSL_DATA or {folder}")
-    return folder
+@pytest.fixture
+def originals(data) -> DataConfig:
+    """The same with the original files, which users do not have."""
+    if not (root := os.environ.get("SDSL_DATA")):
+        pytest.skip("needs the original files: set SDSL_DATA to their folder")
+    return replace(data, root=root)
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Writes a file and returns the dataset that reads it as the user's own stream."""
+def own(tmp_path: Path, data) -> Callable[..., Table]:
+    """own("1,2,a\\n..."): the table that dataset=own/csv makes of a file with this content."""
 
-    def write(content: str | bytes, name: str = "mine.csv", **changes: Any) -> dict[str, Any]:
+    def read(content: str | bytes, name: str = "mine.csv", **changes: Any) -> Table:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        strict = {"segment_size": 4, "test_size": 2, "prepare": False}
-        return dataset("own/csv", path=str(path), **{**strict, **changes})
+        strict = {"segment_size": 4, "prepare": False}
+        return load(dataset("own/csv", path=str(path), **strict | changes), data)
 
-    return write
+    return read

@@ -1,22 +1,29 @@
-"""Gradual self-training's labels: the least confident tenth goes, ties stay."""
+"""Gradual self-training's labels: the least confident share goes, ties stay."""
 
+import pytest
 import torch
+from made_steps import learner, step
 
-from sdsl.core.contract import Step
-from sdsl.core.learner import Learner
-from sdsl.core.replica import Draws, Rows
-from sdsl.labelers.gst import Gst
+from sdsl.config.schema import component
+from sdsl.core.rows import Rows
 
 
-def test_the_least_confident_tenth_goes():
-    learner = Learner((1, 2), (0,))  # logits (0, x): confidence grows with |x|
-    learner.theta = [torch.tensor([[[0.0, 1.0], [0.0, 0.0]]])]
-    X = torch.tensor([*range(-20, -10), *range(1, 12)]).float()[None, :, None] / 10
-    rows = Rows.full(X[:, :1], torch.zeros(1, 1, dtype=torch.long))
-    step = Step(1, rows, rows, X, learner.copy(), Draws((0,), "batches"))
-    pseudo = Gst(drop=0.1).label(step, learner)
-    kept = pseudo.rows.replica(0)[0].flatten()
-    assert pseudo.y[0].tolist() == [0] * 10 + [1] * 11
-    assert len(kept) == 19  # the quantile of 21 rows is the third smallest, which stays
-    assert kept.abs().min() == torch.tensor(0.3)
-    assert Gst(drop=0.0).label(step, learner).rows.count.tolist() == [21]
+@pytest.mark.parametrize(
+    ("X", "drop", "kept"),
+    [
+        ([*range(-20, -10), *range(1, 12)], 0.0, 21),
+        ([*range(-20, -10), *range(1, 12)], 0.1, 19),  # the third smallest of 21 is the quantile
+        ([*range(-20, -10), *range(1, 12)], 1.0, 1),
+        ([900] * 5 + [1], 0.9, 5),  # a saturated softmax
+    ],
+)
+def test_the_least_confident_go_and_ties_stay(X, drop, kept):
+    of = learner(1, 2)
+    of.theta = [torch.tensor([[0.0, 1.0], [0.0, 0.0]])]  # logits (0, x)
+    x = torch.tensor(X)[:, None] / 10
+    pseudo = component("labeler", "gst", drop=drop).label(step(Rows.empty(1), Rows.empty(1), x), of)
+    assert torch.equal(pseudo.y, (x[:, 0] > 0).long())
+    assert len(pseudo.rows) == kept
+    surest = x[:, 0].abs().sort(descending=True).values[:kept]
+    assert torch.equal(pseudo.rows.X[:, 0].abs().sort(descending=True).values, surest)
+    assert torch.equal(pseudo.rows.y, (pseudo.rows.X[:, 0] > 0).long())

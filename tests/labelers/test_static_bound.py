@@ -1,58 +1,44 @@
-"""The bound: reaches Bayes on a known mixture, R's rows are one, only the privileged foresee."""
+"""The bound: near Bayes on a known mixture, one classifier for all rows of R, blind to tests."""
 
 import numpy as np
+import pytest
 import support
-import torch
 from scipy.stats import norm
 
-from sdsl.core.contract import Labeler, Pseudo
-from sdsl.core.replica import Rows
-from sdsl.labelers.none import NoLabels
+from sdsl.labelers import static_bound
+
+
+def gaussians(rows: int) -> support.Table:
+    """Two classes whose means are two deviations apart."""
+    rng, y = np.random.default_rng(0), np.arange(rows) % 2
+    return support.table(rng.normal(size=(rows, 2)) + 2 * y[:, None] * [1, 0], y)
 
 
 def test_near_bayes_and_rows_of_R_equal():
-    out = support.run("method=static_bound", seeds=(10,), data=gaussians(6000)).outcome
-    assert np.ptp(out.R, axis=1).max() == 0
-    assert abs(out.R.mean() - norm.cdf(1)) < 0.02  # means 2 sd apart
+    R = support.run("method=static_bound", data=gaussians(6000)).outcome.R
+    assert np.ptp(R, axis=0).max() == 0
+    assert R.mean() == pytest.approx(norm.cdf(1), abs=0.02)
 
 
 def test_a_changed_test_label_changes_no_choice():
-    """Poisoned test parts move R, but neither the held-out accuracy nor the candidate."""
     data = gaussians(2000)
-    trial = support.run("method=static_bound", seeds=(10,), data=data)
-    stream, out = trial.stream, trial.outcome
+    trial = support.run("method=static_bound", data=data)
     y = data.y.copy()
-    y[stream.test[0].flatten().numpy()] = 0
-    poisoned = support.run(
-        "method=static_bound", seeds=(10,), data=support.table(data.X, y)
-    ).outcome
+    y[trial.stream.test.flatten().numpy()] = 0
+    poisoned = support.run("method=static_bound", data=support.table(data.X, y)).outcome
     for name in ("heldout_acc", "candidate"):
-        assert np.array_equal(out.curves[name], poisoned.curves[name])
-    assert not np.array_equal(out.R, poisoned.R)
+        assert np.array_equal(trial.outcome.curves[name], poisoned.curves[name])
+    assert not np.array_equal(trial.outcome.R, poisoned.R)
 
 
-def test_only_the_privileged_foresee(monkeypatch):
-    told = []
-    monkeypatch.setattr(Labeler, "foresee", lambda self, parts: told.append(len(list(parts))))
-    support.run("method=st", seeds=(10,))
-    assert not told
-    assert not NoLabels.privileged
-    support.run("method=jt", seeds=(10,), data=gaussians(400))
-    assert told == [3]
-
-
-def test_labels_are_none_and_the_lookback_holds_no_truth():
-    labeler = support.component("labeler", "static_bound")
-    labeler.log = {}
-    step = type("Step", (), {"X": torch.zeros(1, 3, 2)})
-    pseudo: Pseudo = labeler.label(step, None)
-    assert pseudo.y is None
-    assert torch.equal(pseudo.rows.y, Rows.full(step.X, torch.zeros(1, 3).long()).y)
-
-
-def gaussians(rows):
-    rng = np.random.default_rng(0)
-    y = np.arange(rows) % 2
-    X = rng.normal(0, 1, (rows, 2))
-    X[:, 0] += 2 * y
-    return support.table(X, y)
+@pytest.mark.parametrize(
+    ("n", "classes", "kinds"),
+    [(400, 2, "TTNNNSSS"), (60, 2, "TTNNSSS"), (20_000, 2, "TTNNN"), (5, 5, "TTSSS")],
+)
+def test_candidates_as_far_as_rows_allow(n, classes, kinds):
+    """Trees; neighbours where there are as many; support vectors where they are affordable."""
+    y = np.arange(n) % classes
+    made = static_bound.candidates(y)
+    initials = {"HistGradientBoostingClassifier": "T", "KNeighborsClassifier": "N", "SVC": "S"}
+    assert "".join(initials[type(model).__name__] for model in made) == kinds
+    assert made[0].early_stopping == (n >= 10 * classes)

@@ -1,44 +1,40 @@
-"""Gradual self-training: dropout's hand-made gradient, and a drift that ST cannot follow."""
+"""Gradual self-training: Adam under dropout against autograd; a drift that ST cannot follow."""
 
 import support
 import torch
-from torch.nn.functional import cross_entropy
+import torch.nn.functional as F
+from made_steps import learner, step
 
-from sdsl.core.contract import Pseudo, Step
-from sdsl.core.learner import Learner
+from sdsl.config.schema import component
+from sdsl.core.contract import Pseudo
 from sdsl.core.metrics import summarise
-from sdsl.core.replica import Draws, Rows
+from sdsl.core.network import affine
+from sdsl.core.rows import Rows
 
 
 def test_steps_under_dropout_are_those_of_autograd_and_torchs_adam():
-    learner, X = Learner((3, 8, 8, 4), (1,)), torch.randn(1, 20, 3)
-    rows = Rows.full(X, torch.randint(0, 4, (1, 20)))
-    how = support.component("replay", "gst", epochs=4, batch=20, dropout=0.3, l2=0.01)
-    before = learner.copy()
-    step = Step(1, rows, rows, X, before, Draws((1,), "batches"))
-    how.replay(step, Pseudo(rows.y, rows), learner)
-
-    draws, theta = Draws((1,), "batches"), [p.clone()[0].requires_grad_() for p in before]
-    index = (draws.uniform(4, 20)[0] * 20).long()
-    keep = draws.uniform(4, 20, 8)[0] >= 0.3
+    of, rows = learner(3, 8, 8, 4), support.some_rows(20, 3, 4)
+    how = component("replay", "gst", epochs=4, batch=20, dropout=0.3, l2=0.01)
+    now, again = (step(Rows.empty(3), Rows.empty(3), rows.X) for _ in range(2))
+    theta = [p.clone().requires_grad_() for p in of.theta]
+    log = how.replay(now, Pseudo(rows.y, rows[:15]), of)  # five rows were dropped as unsure
+    index = (again.draws.uniform(4, 20) * 15).long()
+    keep = again.draws.uniform(4, 20, 8) >= 0.3
     optimizer = torch.optim.Adam(theta, lr=how.lr)
     for k in range(4):
-        h, y = X[0, index[k]], rows.y[0, index[k]]
+        h = rows.X[index[k]]
         for layer in theta[:-1]:
-            h = (h @ layer[:-1] + layer[-1]).relu()
-        h = h * keep[k] / 0.7
-        loss = cross_entropy(h @ theta[-1][:-1] + theta[-1][-1], y)
-        loss = loss + 0.01 * sum(layer[:-1].square().sum() for layer in theta)
+            h = affine(h, layer).relu()
+        ce = F.cross_entropy(affine(h * keep[k] / 0.7, theta[-1]), rows.y[index[k]])
         optimizer.zero_grad()
-        loss.backward()
+        (ce + 0.01 * sum(layer[:-1].square().sum() for layer in theta)).backward()
         optimizer.step()
-    for mine, slow in zip(learner.theta, theta, strict=True):
-        torch.testing.assert_close(mine[0].detach(), slow.detach(), rtol=1e-4, atol=2e-5)
+    torch.testing.assert_close(of.theta, [p.detach() for p in theta], rtol=1e-4, atol=2e-5)
+    assert log["kept"] == 15 / 20 and abs(log["loss_replay"] - float(ce)) < 1e-5
 
 
 def test_follows_a_slow_drift():
     data = support.blobs(rows=3000, drift=2.4)
-    out = support.run("method=gst", seeds=(10,), data=data).outcome
-    still = support.run("method=st", seeds=(10,), data=data).outcome
-    assert summarise(out.R[0]).acc_online > 0.95
-    assert summarise(still.R[0]).acc_online < 0.9
+    moved, still = (support.run(f"method={m}", data=data).outcome.R for m in ("gst", "st"))
+    assert summarise(moved).acc_online > 0.95
+    assert summarise(still).acc_online < 0.9

@@ -1,25 +1,20 @@
-"""1-NN: agrees with scikit-learn, moves R's rows, leaves other methods' predict alone."""
+"""1-NN: the label of the nearest row of the last segment, found in a plain loop."""
 
-import numpy as np
-import support
 import torch
-from sklearn.neighbors import KNeighborsClassifier
+from made_steps import learner, step
+from support import some_rows
 
-from sdsl.core.replica import Rows
-from sdsl.replays.nearest import OneNearest
-
-
-def test_agrees_with_scikit_learn_on_ragged_sets():
-    g = torch.Generator().manual_seed(0)
-    X, y = torch.randn(2, 90, 3, generator=g), torch.randint(0, 4, (2, 90), generator=g)
-    rows = Rows(X, y, torch.tensor([90, 40]))
-    x = torch.randn(2, 600, 3, generator=g)
-    found = OneNearest(rows, 4)(x)
-    for s in range(2):
-        plain = KNeighborsClassifier(1).fit(*(a.numpy() for a in rows.replica(s)))
-        assert np.array_equal(found[s].numpy(), plain.predict(x[s].numpy()))
+from sdsl.config.schema import component
+from sdsl.core.contract import Pseudo
+from sdsl.core.rows import Rows
 
 
-def test_every_step_has_its_own_row_of_R():
-    out = support.run("method=scargc", seeds=(10,), data=support.blobs(drift=3.0)).outcome
-    assert not np.array_equal(out.R[0, 1], out.R[0, -1])
+def test_the_nearest_of_the_newly_labelled_rows_decides():
+    of, (gold, first, second) = learner(3, 4), (some_rows(30, 3, 4, seed=s) for s in range(3))
+    how, x = component("replay", "nearest"), some_rows(200, 3, seed=9).X
+    how.start(gold, of, of.init)
+    for given, known in ((first, first), (Rows.empty(3), first), (second[:7], second[:7])):
+        log = how.replay(step(gold, Rows.empty(3), x), Pseudo(None, given), of)
+        nearest = [int((known.X - row).norm(dim=1).argmin()) for row in x]
+        assert torch.equal(of.predict(x), known.y[nearest])
+        assert log["model_numbers"] == len(known) * 4

@@ -1,68 +1,89 @@
-"""SAR: the push has length rho, unreliable rows do not count, collapse sends one replica back."""
+"""SAR against autograd and torch's SGD; unreliable rows do not count; a collapse goes back."""
+
+import math
 
 import pytest
 import torch
-from support import component
+from made_steps import learner, step
+from support import some_rows
 
-from sdsl.core.contract import Pseudo, Step
-from sdsl.core.learner import Learner
-from sdsl.core.replica import Draws, Rows
-from sdsl.replays.sar import mean_over
+from sdsl.config.schema import component
+from sdsl.core.contract import Pseudo
+from sdsl.core.draws import Batches
+from sdsl.core.network import graph
+from sdsl.core.rows import Rows
 
-ADAPT = ["affine", "encoder", "all"]
-
-
-def test_the_push_has_length_rho_in_every_replica():
-    push = component("replay", "sar", rho=0.05).ascent([torch.randn(3, 4, 5), torch.randn(3, 2, 2)])
-    length = sum(p.square().sum((1, 2)) for p in push).sqrt()
-    torch.testing.assert_close(length, torch.full((3,), 0.05))
-
-
-def test_mean_over_reliable_rows_only():
-    H, keep = (
-        torch.tensor([[0.1, 0.3, 9.0], [1, 1, 1]]),
-        torch.tensor([[1, 1, 0], [0, 0, 0]]).bool(),
-    )
-    torch.testing.assert_close(mean_over(H, keep), torch.tensor([0.2, 0.0]))
-
-
-@pytest.mark.parametrize("adapt", ADAPT)
-def test_starts_at_the_source_and_lowers_entropy(adapt):
-    learner, step, replay = small(adapt=adapt, gate=1.0, reset=0.0, lr=0.05, steps=30)
-    for p, p0 in zip(replay.network(), replay.source, strict=True):
-        torch.testing.assert_close(p, p0)
-    before = replay.entropy(step.X).mean(1)
-    replay.replay(step, Pseudo(None, step.gold), learner)
-    assert (replay.entropy(step.X).mean(1) < before).all()
-
-
-@pytest.mark.parametrize("adapt", ADAPT)
-def test_no_reliable_row_no_movement(adapt):
-    learner, step, replay = small(adapt=adapt, gate=0.0)
-    replay.replay(step, Pseudo(None, step.gold), learner)
-    for p, p0 in zip(learner.theta, replay.source, strict=True):
-        torch.testing.assert_close(p, p0)
-
-
-def test_only_the_collapsed_replica_goes_back():
-    _, _, replay = small(adapt="all")
-    with torch.no_grad():
-        for p in replay.free:
-            p += 1
-    low = replay.recover(torch.tensor([0.01, 0.5]), torch.tensor([True, True]), floor=0.1)
-    assert low.tolist() == [1, 0]
-    assert torch.equal(replay.free[0][0], replay.source[0][0])
-    assert torch.equal(replay.free[0][1], replay.source[0][1] + 1)
-    assert replay.ema.isnan().tolist() == [True, False]
+every_way = pytest.mark.parametrize("adapt", ["encoder", "all"])
 
 
 def small(**settings):
-    learner, g = Learner((2, 8, 8, 2), (0, 1)), torch.Generator().manual_seed(0)
-    X = torch.randn(2, 30, 2, generator=g)
-    rows = Rows.full(X, torch.zeros(2, 30, dtype=torch.long))
-    step = Step(1, rows, rows, X, learner.copy(), Draws((0, 1), "batches"))
-    with torch.no_grad():
-        learner.theta[-1] *= 20  # as sure as a trained network
-    replay = component("replay", "sar", **settings)
-    replay.start(rows, learner, step.draws)
-    return learner, step, replay
+    of, now = learner(2, 8, 8, 2), step(Rows.empty(2), Rows.empty(2), some_rows(30).X)
+    of.theta[-1] *= 20  # as sure as a trained network
+    how = component("replay", "sar", **{"steps": 6, "batch": 8, "lr": 0.05} | settings)
+    how.start(Rows.empty(2), of, now.draws)
+    return how, of, now
+
+
+def entropy(x, theta):
+    p = graph(x, theta).softmax(1)
+    return -(p * p.log()).sum(1)
+
+
+def slow_replay(how, theta, now):
+    """(the parameters, how often they were reset), in float64."""
+    source, k = [p.double() for p in theta], len(theta) - (how.adapt == "encoder")
+
+    def begin():
+        free = [p.clone().requires_grad_() for p in source[:k]]
+        return free, torch.optim.SGD(free, lr=how.lr, momentum=0.9), None
+
+    (free, optimizer, average), resets, gate = begin(), 0, how.gate * math.log(2)
+    rows = [Rows.unlabelled(now.X.double())]
+    for x, _, _ in Batches(rows, [1.0], how.steps, how.batch, now.draws):
+        H = entropy(x, free + source[k:])
+        reliable = gate > H
+        optimizer.zero_grad()
+        (H * reliable).sum().div(reliable.sum().clamp(min=1)).backward()
+        length = math.sqrt(sum(float(p.grad.square().sum()) for p in free)) + 1e-12
+        pushed = [(p + how.rho * p.grad / length).detach().requires_grad_() for p in free]
+        H = entropy(x, pushed + source[k:])
+        reliable &= gate > H
+        loss = (H * reliable).sum() / reliable.sum().clamp(min=1)
+        for p, g in zip(free, torch.autograd.grad(loss, pushed), strict=True):
+            p.grad = g
+        optimizer.step()
+        if reliable.any():
+            average = loss.item() if average is None else 0.9 * average + 0.1 * loss.item()
+        if average is not None and average < how.reset * math.log(2):
+            (free, optimizer, average), resets = begin(), resets + 1
+    return [p.detach() for p in free + source[k:]], resets
+
+
+@every_way
+@pytest.mark.parametrize(("reset", "resets"), [(0.0, 0), (0.2, 2), (1.0, 6)])
+def test_a_whole_replay_against_autograd(adapt, reset, resets):
+    """reset=1.0: the entropy below the gate is always too low, and every step goes back."""
+    how, of, now = small(adapt=adapt, gate=0.7, rho=0.3, reset=reset)
+    before = of.copy()
+    log = how.replay(now, Pseudo(None, Rows.empty(2)), of)
+    theta, times = slow_replay(how, before, step(Rows.empty(2), Rows.empty(2), now.X))
+    assert log["resets"] == times
+    for mine, slow, p0 in zip(of.theta, theta, before, strict=True):
+        torch.testing.assert_close(mine.double(), slow, rtol=1e-3, atol=1e-5)
+        assert torch.equal(mine, p0) == (resets == 6 or (adapt == "encoder" and p0 is before[-1]))
+
+
+@every_way
+def test_no_reliable_row_no_movement(adapt):
+    how, of, now = small(adapt=adapt, gate=0.0)
+    before = of.copy()
+    how.replay(now, Pseudo(None, Rows.empty(2)), of)
+    assert all(map(torch.equal, of.theta, before))
+
+
+@every_way
+def test_entropy_falls(adapt):
+    how, of, now = small(adapt=adapt, gate=1.0, reset=0.0, steps=30)
+    before = entropy(now.X, of.theta).mean()
+    how.replay(now, Pseudo(None, Rows.empty(2)), of)
+    assert entropy(now.X, of.theta).mean() < before - 0.02
