@@ -43,7 +43,7 @@ def start(*words: str, module: str = "sdsl.run", **environment: str) -> subproce
     """A command in a process, and a process group, of its own: as in a terminal."""
     return subprocess.Popen(
         [sys.executable, "-m", module, *words],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"} | environment,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"} | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

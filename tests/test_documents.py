@@ -128,7 +128,7 @@ def test_python_examples_run(page, empty_folder):
             exec(compile(block.text, str(page), "exec"), {"__name__": "example"})
 
 
-def test_the_label_command_labels(here):
+def test_the_label_command_labels(here, monkeypatch):
     """gold=week1.csv 'files=incoming/*.parquet' label=class out=labelled/"""
     from sdsl import label
 
@@ -140,7 +140,8 @@ def test_the_label_command_labels(here):
         frame = pd.DataFrame({"a": rng.normal(6 * kind), "b": rng.normal(size=120)})
         frame.to_parquet(here / "incoming" / f"{day}.parquet")
         frame.assign(**{"class": np.where(kind, "yes", "no")}).to_csv("week1.csv", index=False)
-    label.main(words[3:])
+    monkeypatch.setattr(sys, "argv", words[2:])
+    label.main()
     for day in ("monday", "tuesday"):
         labelled = pd.read_parquet(here / "labelled" / f"{day}.parquet")
         assert (labelled["label"] == np.where(labelled["a"] > 3, "yes", "no")).mean() > 0.95

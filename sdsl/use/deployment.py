@@ -214,14 +214,17 @@ def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterat
 def refuse_others(old: Follower, new: Follower, out: Path) -> None:
     """The model of a folder goes on only with the settings and gold that it was begun with."""
     was, now = (
-        f.config
-        | {"seed": f.seed}
-        | {"gold, label=, drop= or use=": (f.columns, f.labels.tolist(), bits(f.gold.y), bits(f.gold.X))}
-        for f in (old, new)
+        {**one.config, "seed": one.seed, "gold, label=, drop= or use=": _gold_of(one)}
+        for one in (old, new)
     )
     if others := [name for name in now if was[name] != now[name]]:
         text = f"out={out} was begun with another {', '.join(others)}."
         raise UserError(f"{text} Use the same, or another out=.")
+
+
+def _gold_of(follower: Follower) -> tuple[Any, ...]:
+    rows, labels = follower.gold, follower.labels.tolist()
+    return follower.columns, labels, rows.X.numpy().tobytes(), rows.y.tolist()
 
 
 def read_gold(patterns: Sequence[str], label: str) -> tuple[pd.DataFrame, np.ndarray, GoldRows]:

@@ -20,7 +20,7 @@ from sdsl.core.contract import Log
 from sdsl.core.draws import Draws
 from sdsl.core.finite import NotFinite
 from sdsl.core.learner import Learner
-from sdsl.core.network import layer_sizes
+from sdsl.core.network import graph, layer_sizes
 from sdsl.core.rows import Rows
 from sdsl.datasets.columns import Plan
 from sdsl.errors import UserError
@@ -116,8 +116,9 @@ class Follower:
         """
 
         def asked(learner: Learner) -> Ask:
-            if learner.classifier is None:
-                return learner.probabilities
+            if learner.classifier is None:  # in double precision, so that no batch size matters
+                theta = [p.double() for p in learner.theta]
+                return lambda x: graph(x.double(), theta).softmax(1)
             one_hot = torch.eye(learner.classes)
             certain = lambda x: one_hot[learner.predict(x)]  # noqa: E731
             return getattr(learner.classifier, "probabilities", certain)

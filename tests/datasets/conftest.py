@@ -1,4 +1,4 @@
-"""What the dataset tests share: a cache of their own, and the original files where present."""
+"""What the dataset tests share: a cache of their own, files made up, the original files if there."""
 
 import os
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from dataset_support import dataset
+from support import ROOT
 
 from sdsl.config.sections import DataConfig
 from sdsl.core.rows import Table
@@ -23,9 +24,10 @@ def data(tmp_path: Path) -> DataConfig:
 @pytest.fixture
 def originals(data) -> DataConfig:
     """The same with the original files, which users do not have."""
-    if not (root := os.environ.get("SDSL_DATA")):
+    root = Path(os.environ.get("SDSL_DATA") or ROOT.parent / "shared" / "data")
+    if not (root / "UG_2C_2D.csv.gz").is_file():
         pytest.skip("needs the original files: set SDSL_DATA to their folder")
-    return replace(data, root=root)
+    return replace(data, root=str(root))
 
 
 @pytest.fixture

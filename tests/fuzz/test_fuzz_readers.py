@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sdsl.datasets.parse import PARSERS, Reading, parse
 
 from sdsl.config.schema import DataConfig
 from sdsl.datasets import check, labels, load, spam_corpus
 from sdsl.datasets.files import Content
-from sdsl.datasets.parse import PARSERS, Reading, parse
 from sdsl.errors import UserError
 
 CSV = b"u,v,y\n" + b"1.0,2.0,a\n3.0,4.0,b\n" * 6

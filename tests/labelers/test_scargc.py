@@ -5,7 +5,9 @@ import pytest
 import support
 import torch
 
+from sdsl.core.draws import Draws
 from sdsl.core.metrics import summarise
+from sdsl.core.rows import Rows
 from sdsl.labelers.scargc import centroids, inherit, k_means, modes
 
 
@@ -34,8 +36,8 @@ def test_modes_and_the_same_number_of_clusters_for_all_classes():
     one = rng.normal(0, 1, (300, 2))
     two = np.concatenate([rng.normal(4, 1, (150, 2)), rng.normal(-4, 1, (150, 2))])
     assert (modes(one), modes(two), modes(one[:5])) == (1, 2, 1)
-    X, y = torch.tensor(np.concatenate([one, two])).float(), torch.arange(600) // 300
-    u, labels = centroids(X, y, 0, torch.Generator().manual_seed(0))
+    gold = Rows(torch.tensor(np.concatenate([one, two])).float(), torch.arange(600) // 300)
+    u, labels = centroids(gold, 0, Draws(0, "batches"))
     assert u.shape == (4, 2)
     assert labels.tolist() == [0, 0, 1, 1]
 
@@ -43,8 +45,7 @@ def test_modes_and_the_same_number_of_clusters_for_all_classes():
 @pytest.mark.parametrize("classes", [2, 4])
 def test_follows_classes_that_change_places(classes):
     data = support.blobs(rows=4000, classes=classes, drift=2 * np.pi / classes)
-    out = support.run("method=scargc", seeds=(10, 11), data=data).outcome
-    still = support.run("method=st", seeds=(10, 11), data=data).outcome
-    assert min(summarise(r).acc_online for r in out.R) > 0.98
-    assert max(summarise(r).acc_online for r in still.R) < 0.75
-    assert out.curves["pseudo_label_acc"].min() > 0.9
+    found = [support.run(f"method={m}", data=data, seed=10).outcome for m in ("scargc", "st")]
+    moved, still = (summarise(outcome.R).acc_online for outcome in found)
+    assert moved > 0.98 and still < 0.75
+    assert found[0].curves["pseudo_label_acc"].min() > 0.9

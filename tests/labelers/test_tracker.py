@@ -75,7 +75,11 @@ def slow_em(start: Plain, X, rounds: int, priors, form: str, only=True) -> Plain
         for k in range(len(OWNER)):
             u = (priors.mean * start.mean[k] + r[:, k] @ X) / (priors.mean + count[k])
             mean.append(u)
-            A.append(shaped(sum(w * np.outer(x - u, x - u) for w, x in zip(r[:, k], X)), form))
+            A.append(
+                shaped(
+                    sum(w * np.outer(x - u, x - u) for w, x in zip(r[:, k], X, strict=True)), form
+                )
+            )
         N = n * (1 + priors.cov)
         P = (priors.cov * n * start.pooled + sum(A)) / N
         sphere = np.trace(P) / D * np.eye(D)
@@ -128,7 +132,7 @@ def test_densities_and_posterior_are_scipys(form):
     mix, joint = packed(m, form), slow_log_joint(m, X)
     np.testing.assert_allclose(log_joint(mix, terms(X, mix.cov.shape[1])), joint, rtol=1e-9)
     p = softmax(joint, 1)
-    by_class = np.stack([p[:, OWNER == c].sum(1) for c in range(4)], 1)  # class 3 has no Gaussian
+    by_class = np.stack([p[:, c == OWNER].sum(1) for c in range(4)], 1)  # class 3 has no Gaussian
     np.testing.assert_allclose(posterior(mix, X, 4), by_class, atol=1e-12)
 
 
@@ -250,7 +254,9 @@ def test_the_member_that_sees_both_modes_takes_over_and_a_state_goes_on(tmp_path
     again = component("labeler", "tracker")
     again.restore(load_state(tmp_path / "state"), gold, of)
     later = step(gold, Rows.empty(2), two_modes(300, 4).X)
-    found = [(pseudo.y, pseudo.log) for pseudo in (one.label(later, of) for one in (labeler, again))]
+    found = [
+        (pseudo.y, pseudo.log) for pseudo in (one.label(later, of) for one in (labeler, again))
+    ]
     assert torch.equal(found[0][0], found[1][0]) and found[0][1] == found[1][1]
 
 

@@ -41,7 +41,7 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture
 def days(here, table) -> pd.DataFrame:
-    """gold.csv, and in/ with five days: plain, Parquet and gzip, day2 and day4 with their labels."""
+    """gold.csv and five days in in/: plain, Parquet and gzip; day2 and day4 with labels."""
     os.mkdir("in")
     table[:60].to_csv("gold.csv", index=False)
     for i in range(1, 6):

@@ -92,7 +92,9 @@ def check(out: str) -> None:
     assert len(whole) == 7 and {p.name: p.read_bytes() for p in Path(out).glob("*.csv")} == whole
     a, b = (StreamClassifier.load(f"{f}/.sdsl/state.sdsl").history_ for f in ("whole", out))
     assert a.drop(columns="seconds").equals(b.drop(columns="seconds"))
-    assert not [p for p in Path(out, ".sdsl").rglob("*") if p.name not in ("state.sdsl", "ready", "lock")]
+    assert not [
+        p for p in Path(out, ".sdsl").rglob("*") if p.name not in ("state.sdsl", "ready", "lock")
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -225,7 +225,11 @@ def test_refusals_are_one_sentence_and_write_nothing(days, words, sentence, capf
 
 def test_another_model_needs_another_folder(days, capfd):
     assert call() == 0
-    others = {"seed=1": "another seed.", "lookback.size=7": "another lookback.", "drop=[a]": "drop="}
+    others = {
+        "seed=1": "another seed.",
+        "lookback.size=7": "another lookback.",
+        "drop=[a]": "drop=",
+    }
     for word, name in others.items():
         assert call(word) == 2
         err = capfd.readouterr().err

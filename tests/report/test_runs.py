@@ -1,0 +1,153 @@
+"""Which runs are shown; a store and its export give the same ones, bit for bit."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_runs import joined, made, with_curves
+from tracking.made import CONFIG, group, ledger, trial
+
+from sdsl.errors import UserError
+from sdsl.report import export, store
+from sdsl.report.names import TO_THE_LETTER
+from sdsl.report.runs import Runs, static_bounds
+
+
+def bits(arrays: Mapping[str, Mapping[str, np.ndarray]]) -> dict[tuple[str, str], bytes]:
+    return {(name, run): own[run].tobytes() for name, own in arrays.items() for run in own}
+
+
+def same(a: Runs, b: Runs) -> None:
+    """Equal frames, and the same bits in every R and curve."""
+    order = a.frame.index
+    pd.testing.assert_frame_equal(a.frame, b.frame.loc[order], check_exact=True)
+    assert len(order) == len(b.frame) and bits({"R": a.R} | a.curves) == bits({"R": b.R} | b.curves)
+    assert dict(a.configs) == dict(b.configs) and a.environment == b.environment
+
+
+def test_a_store_and_its_export_show_the_same_runs(here):
+    books = ledger()
+
+    def ran(*seeds: int, probe: str = "none", key: str = "0", T: int = 4, **tags: str) -> None:
+        config = CONFIG | {"probe": {"_target_": f"sdsl.probes.{probe}.Probe", "bounds": [0, 1]}}
+        of = dataclasses.replace(group(key, **tags), config=config)
+        for seed in seeds:
+            with books.recording(of, seed) as run_id:
+                made_up = trial(seed, T)
+                half = np.round(made_up.outcome.curves["pseudo_label_acc"], 1).astype(np.float16)
+                made_up.outcome.curves["pseudo_label_acc"] = half.astype(float)
+                curves = {"flatness_one_sided": np.array([0.9, 0.7])} if probe != "none" else {}
+                books.log(run_id, of, seed, dataclasses.replace(made_up, probed=curves))
+
+    ran(0, 1, key="1", code_sha256="old")
+    ran(1, 0)
+    ran(0, key="2", probe="flatness", setting="probe=flatness")
+    ran(0, key="3", variant="st", setting="prefix=calibrated", T=3)
+    ran(0, key="4", variant="st", setting="stream.max_segments=2, probe=flatness", T=2)
+    runs = store.read()
+    shown = runs.frame.sort_values(["setting", "probe", "seed"])
+    assert shown[["variant", "setting", "probe", "seed", "T"]].to_numpy().tolist() == [
+        *(["ours (a=1)", "", "flatness", 0, 4], ["ours (a=1)", "", "none", 0, 4]),
+        *(["ours (a=1)", "", "none", 1, 4], ["st", "prefix=calibrated", "none", 0, 3]),
+    ]
+    assert any("short" in note for note in runs.notes)
+    assert any("2 older" in note for note in runs.notes)
+    first = runs.matrices("ours (a=1)", "spam")[0]
+    assert first.tobytes() == trial(0).outcome.R[1:].tobytes()
+    assert runs.curve("ours (a=1)", "spam", "flatness_one_sided").tolist() == [[0.9, 0.7]]
+    export.write(runs, here / "one")
+    same(runs, store.merge([here / "one"]))
+    same(runs, store.merge([here / "one", here / "one"]))
+    export.write(store.merge([here / "one"]), here / "two")
+    for file in (here / "one").iterdir():
+        assert file.read_bytes() == (here / "two" / file.name).read_bytes(), file.name
+
+
+def test_two_exports_are_merged(tmp_path):
+    """The newer of two groups of runs counts, and a run that both hold counts once."""
+    old, new = (
+        with_curves(made(ours=[0.8, 0.7], st=[0.5]), noise={"st": [0.5] * 3}),
+        made(ours=[0.9]),
+    )
+    new.frame["group_key"], new.frame["started"] = "newer", 5
+    new = dataclasses.replace(new, configs={"newer": {"a": 1}}, R={"new": new.R["oursspamnone0"]})
+    new = dataclasses.replace(new, frame=new.frame.set_axis(pd.Index(["new"], name="run_id")))
+    export.write(old, tmp_path / "a")
+    export.write(joined(old, new), tmp_path / "b")
+    runs = store.merge([tmp_path / "a", tmp_path / "b"])
+    assert runs.scores("ours", "spam", "acc_final").to_dict() == {0: 0.9}
+    assert runs.scores("st", "spam", "acc_final").to_dict() == {0: 0.5}
+    assert runs.configs["newer"] == {"a": 1} and len(runs.frame) == 2
+
+
+def test_what_cannot_be_exported_or_read_says_why(tmp_path):
+    with pytest.raises(UserError, match="1000 test rows"):
+        export.write(made(ours=[0.12345]), tmp_path)
+    with pytest.raises(UserError, match="holds no exported runs"):
+        store.merge([tmp_path / "none"])
+
+
+def test_entries_that_were_not_evaluated_stay_so(tmp_path):
+    runs = made(ours=[0.25])
+    (R,) = runs.R.values()
+    R[0, 1] = np.nan
+    export.write(runs, tmp_path)
+    assert np.array_equal(store.merge([tmp_path]).R["oursspamnone0"], R, equal_nan=True)
+
+
+def test_the_number_of_test_rows_is_found():
+    assert export.rows_tested([np.array([0.25, np.nan]), np.array([1 / 3, 1.0])]) == 12
+
+
+def test_other_data_under_the_same_name_get_another_name():
+    old = made(ours=[0.5, 0.6])
+    other = made(st=[0.1])
+    other.frame["stream_sha256"], other.frame["standing"] = "7" * 64, "stand-in"
+    streams = store.name_streams(joined(old, other).frame).stream
+    assert streams.tolist() == ["spam", "spam", "spam (stand-in data 77777777)"]
+
+
+def test_short_streams_are_shown_where_nothing_else_ran():
+    short = made(setting="stream.max_segments=2", ours=[0.5])
+    frame, notes = store.select(short.frame)
+    assert len(frame) == 1 and notes == []
+    whole = joined(short, made(setting="prefix=calibrated", ours=[0.6]), made(ours=[0.7]))
+    assert [*whole.by_setting()] == ["", "prefix=calibrated", "stream.max_segments=2"]
+    assert whole.by_setting()[""].scores("ours", "spam", "acc_final").tolist() == [0.7]
+
+
+def test_cells_are_of_runs_without_a_probe_where_there_are_any():
+    runs = joined(made(probe="flatness", ours=[0.1], st=[0.2]), made(ours=[0.7, 0.8]))
+    assert runs.scores("ours", "spam", "acc_final").to_dict() == {0: 0.7, 1: 0.8}
+    assert runs.scores("st", "spam", "acc_final").to_dict() == {0: 0.2}
+    assert len(runs.all_of("ours", "spam")) == 3 and runs.cell("gst", "spam").empty
+    assert runs.scores("gst", "spam", "no such metric").empty
+    assert runs.matrices("gst", "spam").shape[0] == 0
+
+
+def test_streams_stand_in_the_papers_order_and_curves_end_in_nan():
+    runs = joined(made("own", st=[0.5]), made("spam", st=[0.5, 0.5]), made("ug_2c_2d", st=[0.5]))
+    assert runs.streams == ["ug_2c_2d", "spam", "own"] and runs.main_streams == runs.streams[:2]
+    assert made("own", st=[0.5]).main_streams == ["own"]
+    curves = {"c": {"stspamnone0": np.array([1.0]), "stspamnone1": np.array([2.0, 3.0])}}
+    found = dataclasses.replace(runs, curves=curves).curve("st", "spam", "c")
+    assert np.array_equal(found, [[1, np.nan], [2, 3]], equal_nan=True)
+
+
+def test_a_method_can_stand_in_the_place_of_another():
+    runs = made(ours=[0.9], ours_literal=[0.1], st=[0.5]).in_place(TO_THE_LETTER)
+    assert runs.variants == {"ours", "st"}
+    assert runs.scores("ours", "spam", "acc_final").tolist() == [0.1]
+
+
+def test_what_a_static_classifier_can_reach():
+    """The end of the trade-off curve counts for its own rows and number of segments alone."""
+    known = static_bounds().set_index("stream").loc["spam"]
+    runs = made(T=int(known["T"]), static_bound=[0.5, 0.6], st=[0.1])
+    assert np.isnan(runs.trade_off("spam")) and runs.reach("spam") == 0.55
+    runs.frame["data_sha256"] = known.stream_sha256
+    assert runs.reach("spam") == runs.trade_off("spam") == known.acc_final
+    assert np.isnan(Runs(runs.frame.assign(T=3)).trade_off("spam"))
+    assert np.isnan(made(st=[0.1]).reach("spam"))
