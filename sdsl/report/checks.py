@@ -92,7 +92,7 @@ def bound(runs: Runs, dataset: str, given: Given) -> Finding:
 def near(runs: Runs, dataset: str, given: Given) -> Finding:
     """The mean of `method` is at most `within` below that of `target`."""
     (gap,) = _gaps(runs, dataset, given["metric"], [(given["method"], given["target"])])
-    return _finding(gap.mean >= -given["within"], str(gap))
+    return _finding(gap.mean >= -given["within"] - ROUNDING, str(gap))
 
 
 def nearest(runs: Runs, dataset: str, given: Given) -> Finding:
