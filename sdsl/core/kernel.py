@@ -24,12 +24,9 @@ Number = float | np.floating
 Arrays = tuple[Array, ...]  # one per layer
 NO_PULL = np.empty((0, 0), np.float32)
 # numba does not notice that a loop in another file has changed: a cache for each version of these.
-VERSION = hashlib.sha256(
-    b"".join(f.read_bytes() for f in sorted(Path(__file__).parent.glob("*.py")))
-)
-numba.config.CACHE_DIR = numba.config.CACHE_DIR or str(
-    Path(__file__).parent / "__pycache__" / VERSION.hexdigest()[:16]
-)
+SOURCES = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
+CACHE = Path(__file__).parent / "__pycache__" / hashlib.sha256(SOURCES).hexdigest()[:16]
+numba.config.CACHE_DIR = numba.config.CACHE_DIR or str(CACHE)  # type: ignore[attr-defined]
 
 
 def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
