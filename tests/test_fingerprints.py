@@ -53,6 +53,7 @@ def test_every_method_is_in_the_list():
     assert len(bits) > len(RUNS)  # they tell methods, streams and seeds apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["default", *RUNS])
 def test_R_is_the_same(run):
     assert sha256(run) == SAVED["sha256"][run]
