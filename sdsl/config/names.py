@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from sdsl.config.schema import Setup
 
 # The scaler stands in the section of the stream, but makes another method.
-METHOD = ("labeler", "replay", "learner", "lookback", "stream.scaler")
+METHOD = ("ablation", "labeler", "replay", "learner", "lookback", "stream.scaler")
 STREAM = ("dataset", "stream")
 # How much of a stream, and how it is measured.
-SETTING = ("probe", "eval", "stream.prefix", "stream.max_segments", "dataset.calibrated_segments")
+SETTING = ("probe", "eval", "stream.gold", "stream.jitter", "stream.prefix", "stream.max_segments", "dataset.calibrated_segments")
 
 
 @dataclass(frozen=True)

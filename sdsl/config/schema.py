@@ -99,9 +99,9 @@ def parts(config: Mapping[str, Any]) -> Parts:
     labeler, replay = make("labeler", config), make("replay", config)
     scaler = config["stream"]["scaler"]
     for part in (labeler, replay):
-        if scaler == "running" and part.own_units:
+        if scaler == "per_step" and part.own_units:
             raise UserError(
-                f"stream.scaler=running does not work with {type(part).__name__}, which keeps rows "
+                f"stream.scaler=per_step does not work with {type(part).__name__}, which keeps rows "
                 "or parameters of its own in scaled units. Set stream.scaler=frozen."
             )
     lookback = build(Lookback, config["lookback"], "lookback")

@@ -247,7 +247,7 @@ class Tracker(Labeler):
         self.members = [Mixture(*m) for m in state["members"]]
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        X, C = step.fixed().X.double().numpy(), learner.classes
+        X, C = step.X.double().numpy(), learner.classes
         rows = terms(X, len(self.members[0].pooled))
         moved = [self.move(m, rows) for m in self.members]
         self.members, foreseen = [m for m, _ in moved], [log_p for _, log_p in moved]
