@@ -1,4 +1,4 @@
-"""Measure speed: python -m sdsl.bench [methods] [growth] [start] [peers]; none means all.
+"""Measure speed: python -m sdsl.bench [methods] [growth] [peers]; none means all.
 
 Every time is CPU time, the median of repetitions in turn; only ratios within one call mean much.
 The peers (Avalanche, CapyMOA, river) need an environment of their own, made by --install; this file
@@ -6,7 +6,6 @@ is also the program that they run in it, so it imports sdsl only inside function
 """
 
 import argparse
-import csv
 import json
 import multiprocessing
 import resource
@@ -23,27 +22,28 @@ from typing import Any
 
 import numpy as np
 
-OUT = Path("outputs/bench")
+PEERS = Path("outputs/bench/peers")  # their environment
 # Without their own requirements: torch stays the one that is measured, and no CUDA comes along.
 NO_DEPS = ["avalanche-lib==0.6.0", "capymoa==0.15.1", "torchvision==0.28.0"]
-NEEDED = (
-    "torch==2.13.0 river==0.26.1 numpy<2.5 pandas<3 scipy scikit-learn matplotlib deprecated dill"
-)
-NEEDED += " gdown gputil jpype1 pillow psutil pytorchcv qpsolvers seaborn setuptools<81 tensorboard"
-NEEDED += " torchmetrics tqdm wandb"
+NEEDED = "torch==2.13.0 river==0.26.1 numpy<2.5 pandas<3 scipy scikit-learn matplotlib deprecated"
+NEEDED += " dill gdown gputil jpype1 pillow psutil pytorchcv qpsolvers seaborn setuptools<81"
+NEEDED += " tensorboard torchmetrics tqdm wandb"
 SHORT = ("learner.pretrain.steps=10", "eval.every=1000")
 BATCH, STORED, LR, MOMENTUM = 64, 100, 0.01, 0.9  # of the replay loop that the peers run, too
 Row = tuple[str, str, str]  # part, subject, result in words
+Runs = dict[str, Callable[[], None]]  # of a peer, by name
 
 
-def drifting(T: int, rows: int = 1000, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def drifting(T: int, rows: int = 1000) -> Any:
     """Two Gaussian classes on a circle that turns once: gold and T segments of `rows` rows."""
+    from sdsl.core.rows import Table
+
     rng = np.random.default_rng(0)
     y = np.tile(np.arange(2), (T + 1) * rows // 2 + 1)[: (T + 1) * rows]
     angle = 2 * np.pi * (y / 2 + np.linspace(0, 1, len(y)))
-    X = rng.normal(0, 1, (len(y), d)).astype(np.float32)
-    X[:, :2] += 3 * np.c_[np.cos(angle), np.sin(angle)]
-    return X, y
+    X = rng.normal(0, 1, (len(y), 2)).astype(np.float32)
+    X += 3 * np.c_[np.cos(angle), np.sin(angle)]
+    return Table("drifting", X, y, ("0", "1"), "made by sdsl.bench", "own", "0" * 64)
 
 
 def cpu(run: Callable[[], Any], repeats: int = 1) -> float:
@@ -54,9 +54,6 @@ def cpu(run: Callable[[], Any], repeats: int = 1) -> float:
         run()
         found.append(time.process_time() - start)
     return statistics.median(found)
-
-
-# Ours
 
 
 def segments(method: str, dataset: str, T: int, table: Any = None, *words: str) -> list[float]:
@@ -79,10 +76,9 @@ def methods(names: list[str]) -> Iterator[Row]:
     """The median step of every method on the eight streams."""
     from sdsl.config.compose import home
 
-    def options(group: str) -> list[str]:
-        return sorted(file.stem for file in (home() / "conf" / group).glob("*.yaml"))
-
-    streams, names = options("dataset"), names or options("method")
+    files = [(home() / "conf" / group).glob("*.yaml") for group in ("dataset", "method")]
+    streams, every = (sorted(file.stem for file in found) for found in files)
+    names = names or every
     ms: dict[str, list[float]] = {name: [] for name in names}
     for stream in streams:  # methods in turn, so that they meet the same noise
         for name in names:
@@ -98,49 +94,23 @@ def growth(names: list[str]) -> Iterator[Row]:
     """Time and memory against the length of the stream and the size of a segment."""
     for name in names or ["tracker", "ours"]:
         for T, rows in ((100, 200), (1000, 200), (10, 1_000), (10, 10_000), (10, 100_000)):
-            ms, late, mb = in_a_fork(_grown, name, T, rows)
+            with multiprocessing.get_context("fork").Pool(1) as pool:  # its peak memory is its own
+                ms, late, mb = pool.apply(grown, (name, T, rows))
             text = f"{ms:.1f} ms a segment, {late:.2f} late against early, {mb:.0f} MB more"
             yield "growth", f"{name}, T={T}, {rows:,} rows a segment", text
 
 
-def _grown(name: str, T: int, rows: int) -> tuple[float, float, float]:
-    from sdsl.core.rows import Table
+def grown(name: str, T: int, rows: int) -> tuple[float, float, float]:
+    """(median ms of a step, late over early steps, growth of the peak memory in MB)"""
+    from sdsl import experiment  # noqa: F401  its imports are not counted
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    X, y = drifting(T, rows)
-    table = Table("drifting", X, y, ("0", "1"), "made by sdsl.bench", "own", "0" * 64)
     sizes = f"dataset.segment_size={rows}", f"dataset.test_size={max(1, rows // 100)}"
-    steps = segments(name, "own/table", T, table, "dataset.name=drifting", *sizes)
+    steps = segments(name, "own/table", T, drifting(T, rows), "dataset.name=drifting", *sizes)
     tenth = max(1, len(steps) // 10)
     late = statistics.median(steps[-tenth:]) / statistics.median(steps[tenth : 2 * tenth])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return 1000 * statistics.median(steps), late, (peak - before) / 1024
-
-
-def in_a_fork(run: Callable[..., Any], *words: Any) -> Any:
-    """The result of a call in a process of its own, so that its peak memory is its own."""
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply(run, words)
-
-
-def start(names: list[str]) -> Iterator[Row]:
-    """Wall seconds of short commands, beside the bare imports."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = [sys.executable, "-m", "sdsl.run"]
-        short = [*run, "method=st", "stream.max_segments=2"]
-        commands = {
-            "import torch, mlflow": [sys.executable, "-c", "import torch, mlflow"],
-            "sdsl.run --help": [*run, "--help"],
-            "a run of two segments": [*short, "force=true"],
-            "the same again, nothing to do": short,
-        }
-        for name, command in commands.items():
-            seconds = []
-            for _ in range(3):
-                begun = time.perf_counter()
-                subprocess.run(command, cwd=folder, check=True, capture_output=True)
-                seconds.append(time.perf_counter() - begun)
-            yield "start", name, f"{statistics.median(seconds):.1f} s"
 
 
 # Peers: a replay loop with true labels, 64 new and 64 stored rows an update, 100 rows stored, every
@@ -151,10 +121,8 @@ def peers(names: list[str]) -> Iterator[Row]:
     """Ratios of CPU time to ours on the same stream, the same network and the same R."""
     from sdsl import experiment
     from sdsl.config import composed, setup
-    from sdsl.core.rows import Table
 
-    X, y = drifting(100)
-    table = Table("drifting", X, y, ("0", "1"), "made by sdsl.bench", "own", "0" * 64)
+    table = drifting(100)
     words = ["dataset=own/table", "dataset.name=drifting", "dataset.segment_size=1000"]
     words += ["dataset.test_size=300", "method=oracle_labels", "replay=retrain", "replay.gold=0"]
     words += ["lookback.select=random", "learner.pretrain.steps=11", "replay.fit.steps=11"]
@@ -164,9 +132,9 @@ def peers(names: list[str]) -> Iterator[Row]:
     yield "peers", "sdsl: train, replay, R of 100 x 100", f"{mine:.1f} s"
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "stream.npz")
-        np.savez(file, X=X.reshape(101, 1000, 2), y=y.reshape(101, 1000))
+        np.savez(file, X=table.X.reshape(101, 1000, 2), y=table.y.reshape(101, 1000))
         for which in ("bare", "avalanche", "capymoa", "river"):
-            python = sys.executable if which == "bare" else str(OUT / "peers/bin/python")
+            python = sys.executable if which == "bare" else str(PEERS / "bin/python")
             if not Path(python).exists():
                 yield "peers", which, "not installed: python -m sdsl.bench peers --install"
                 continue
@@ -181,8 +149,8 @@ def peers(names: list[str]) -> Iterator[Row]:
 
 def install() -> None:
     """The peers' environment, some hundred megabytes."""
-    venv.create(OUT / "peers", with_pip=True)
-    pip = [str(OUT / "peers/bin/python"), "-m", "pip", "install", "-q"]
+    venv.create(PEERS, with_pip=True)
+    pip = [str(PEERS / "bin/python"), "-m", "pip", "install", "-q"]
     subprocess.run([*pip, *NEEDED.split()], check=True)
     subprocess.run([*pip, "--no-deps", *NO_DEPS], check=True)
 
@@ -190,43 +158,35 @@ def install() -> None:
 def peer(which: str, file: str) -> None:
     """Run by the peers' Python: prints CPU seconds by name as JSON."""
     with np.load(file) as arrays:
-        X, y = arrays["X"], arrays["y"]
-    if which in ("bare", "avalanche"):
-        import torch
-
-        torch.set_num_threads(1)
-        torch.manual_seed(0)
-        run = {"bare": bare, "avalanche": avalanche}[which](
-            torch.tensor(X[1:]), torch.tensor(y[1:])
-        )
-        found = {f"{which}: the same loop": cpu(run)}
-    else:
-        rows, labels = X.reshape(-1, X.shape[2]), y.ravel()
-        made = {"river": river, "capymoa": capymoa}[which](rows, labels)
-        found = {f"{which} {name}, row by row": cpu(run) for name, run in made.items()}
-    print(json.dumps(found))
+        made = {"bare": bare, "avalanche": avalanche, "river": river, "capymoa": capymoa}
+        runs = made[which](arrays["X"], arrays["y"])
+    print(json.dumps({f"{which}: {name}": cpu(run) for name, run in runs.items()}))
 
 
 def net(d: int) -> Any:
+    import torch
     from torch import nn
 
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
     layers = [nn.Linear(d, 100), nn.ReLU(), nn.Linear(100, 100), nn.ReLU(), nn.Linear(100, 2)]
     return nn.Sequential(*layers)
 
 
-def bare(X: Any, y: Any) -> Callable[[], None]:
+def bare(X: np.ndarray, y: np.ndarray) -> Runs:
     """The loop by hand in torch; 300 rows of each segment test."""
     import torch
 
+    inputs, labels = torch.tensor(X[1:]), torch.tensor(y[1:])
     model, loss = net(X.shape[2]), torch.nn.CrossEntropyLoss()
     update = torch.optim.SGD(model.parameters(), lr=LR, momentum=MOMENTUM)
 
     def run() -> None:
         stored: tuple[Any, Any] | None = None
-        for t in range(len(X)):
-            order = 300 + torch.randperm(X.shape[1] - 300)
+        for segment, truth in zip(inputs, labels, strict=True):
+            order = 300 + torch.randperm(len(segment) - 300)
             for part in order.split(BATCH):
-                x, target = X[t, part], y[t, part]
+                x, target = segment[part], truth[part]
                 if stored:
                     again = torch.randint(STORED, (BATCH,))
                     x = torch.cat([x, stored[0][again]])
@@ -234,15 +194,15 @@ def bare(X: Any, y: Any) -> Callable[[], None]:
                 update.zero_grad()
                 loss(model(x), target).backward()
                 update.step()
-            stored = X[t, order[:STORED]], y[t, order[:STORED]]
+            stored = segment[order[:STORED]], truth[order[:STORED]]
             with torch.no_grad():
-                for x, target in zip(X[:, :300], y[:, :300], strict=True):
+                for x, target in zip(inputs[:, :300], labels[:, :300], strict=True):
                     float((model(x).argmax(1) == target).float().mean())
 
-    return run
+    return {"the same loop": run}
 
 
-def avalanche(X: Any, y: Any) -> Callable[[], None]:
+def avalanche(X: np.ndarray, y: np.ndarray) -> Runs:
     """Its Replay strategy, accuracy of every experience, no logger."""
     import torch
     from avalanche.benchmarks.scenarios.dataset_scenario import benchmark_from_datasets
@@ -252,15 +212,15 @@ def avalanche(X: Any, y: Any) -> Callable[[], None]:
     from avalanche.training.plugins import EvaluationPlugin
     from torch.utils.data import TensorDataset
 
-    def experiences(X: Any, y: Any) -> list[Any]:
-        made: list[Any] = [TensorDataset(x, target) for x, target in zip(X, y, strict=True)]
-        for data, target in zip(made, y, strict=True):
-            data.targets = target.tolist()
+    def experiences(rows: slice) -> list[Any]:
+        pairs = zip(torch.tensor(X[1:, rows]), torch.tensor(y[1:, rows]), strict=True)
+        made: list[Any] = [TensorDataset(*pair) for pair in pairs]
+        for data in made:
+            data.targets = data.tensors[1].tolist()
         return [as_classification_dataset(data) for data in made]
 
-    train, test = experiences(X[:, 300:], y[:, 300:]), experiences(X[:, :300], y[:, :300])
-    streams = benchmark_from_datasets(train=train, test=test).streams
-    model = net(X.shape[2])
+    model, parts = net(X.shape[2]), (experiences(slice(300, None)), experiences(slice(300)))
+    streams = benchmark_from_datasets(train=parts[0], test=parts[1]).streams
     strategy = Replay(
         model=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=LR, momentum=MOMENTUM),
@@ -276,45 +236,42 @@ def avalanche(X: Any, y: Any) -> Callable[[], None]:
             strategy.train(experience)
             strategy.eval(streams["test"])
 
-    return run
+    return {"the same loop": run}
 
 
-def river(X: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], None]]:
+def river(X: np.ndarray, y: np.ndarray) -> Runs:
     from river import forest, naive_bayes, tree
 
-    def runner(model: Any) -> Callable[[], None]:
-        def run() -> None:
-            for row, label in zip(X.tolist(), y.tolist(), strict=True):
-                x = dict(enumerate(row))
-                model.predict_one(x)
-                model.learn_one(x, label)
-
-        return run
+    def run(model: Any) -> None:
+        for row, label in zip(X.reshape(-1, X.shape[2]).tolist(), y.ravel().tolist(), strict=True):
+            x = dict(enumerate(row))
+            model.predict_one(x)
+            model.learn_one(x, label)
 
     made = {"naive Bayes": naive_bayes.GaussianNB(), "tree": tree.HoeffdingTreeClassifier()}
-    return {k: runner(m) for k, m in {**made, "forest": forest.ARFClassifier(seed=0)}.items()}
+    made["forest"] = forest.ARFClassifier(seed=0)
+    return {f"{name}, row by row": partial(run, model) for name, model in made.items()}
 
 
-def capymoa(X: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], None]]:
+def capymoa(X: np.ndarray, y: np.ndarray) -> Runs:
     from capymoa.classifier import AdaptiveRandomForestClassifier, HoeffdingTree, NaiveBayes
     from capymoa.stream import NumpyStream
 
-    def runner(make: Any) -> Callable[[], None]:
-        def run() -> None:
-            stream = NumpyStream(X.astype(float), y, target_type="categorical")
-            model = make(schema=stream.get_schema())
-            while stream.has_more_instances():
-                instance = stream.next_instance()
-                model.predict(instance)
-                model.train(instance)
-
-        return run
+    def run(make: Any) -> None:
+        rows = X.reshape(-1, X.shape[2]).astype(float)
+        stream = NumpyStream(rows, y.ravel(), target_type="categorical")
+        model = make(schema=stream.get_schema())
+        while stream.has_more_instances():
+            instance = stream.next_instance()
+            model.predict(instance)
+            model.train(instance)
 
     made = {"naive Bayes": NaiveBayes, "tree": HoeffdingTree}
-    return {k: runner(m) for k, m in {**made, "forest": AdaptiveRandomForestClassifier}.items()}
+    made["forest"] = AdaptiveRandomForestClassifier
+    return {f"{name}, row by row": partial(run, make) for name, make in made.items()}
 
 
-PARTS = {"methods": methods, "growth": growth, "start": start, "peers": peers}
+PARTS = {"methods": methods, "growth": growth, "peers": peers}
 
 
 def main() -> None:
@@ -326,17 +283,11 @@ def main() -> None:
     args = parser.parse_args()
     if args.peer:
         return peer(*args.peer)
-    OUT.mkdir(parents=True, exist_ok=True)
     if args.install:
         install()
-    with (OUT / "bench.csv").open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(("part", "subject", "result"))
-        for part in args.parts or PARTS:
-            for row in PARTS[part](args.of):
-                print(" | ".join(row), flush=True)
-                table.writerow(row)
-    print(f"Saved: {OUT / 'bench.csv'}")
+    for part in args.parts or PARTS:
+        for row in PARTS[part](args.of):
+            print(" | ".join(row), flush=True)
 
 
 if __name__ == "__main__":

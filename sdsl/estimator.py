@@ -8,6 +8,7 @@
 Each call drives the same step function as `python -m sdsl.run`, with the same bits.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -23,11 +24,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from sdsl.config import composed
+from sdsl.config.refusals import REFUSED, message
 from sdsl.datasets.columns import prepare
 from sdsl.errors import UserError
-from sdsl.use import saved
-from sdsl.use.config import method_config
-from sdsl.use.follower import ARRAYS, RECORD, Follower
+from sdsl.use.follower import ARRAYS, RECORD, Follower, loaded
+
+# The settings that a stream without labels has; the others belong to an evaluation.
+METHOD = ("labeler", "replay", "lookback", "learner", "stream.scaler")
 
 
 class StreamClassifier(ClassifierMixin, BaseEstimator):
@@ -130,7 +134,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         params = self.get_params() | {"config_dir": self.config_dir and str(self.config_dir)}
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names.tolist()
-        saved.save(path, self.follower_, params=params, features=self.n_features_in_, names=names)
+        self.follower_.save(path, params=params, features=self.n_features_in_, names=names)
 
     @classmethod
     def load(cls, path: str | Path, modules: Sequence[str] = ()) -> Self:
@@ -138,7 +142,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
 
         modules: of your own components in it, such as ["lab.neighbours"]; no others are imported.
         """
-        with saved.loaded(path, modules) as (follower, state):
+        with loaded(path, modules) as (follower, state):
             if "params" in state:
                 params, names, features = (state[key] for key in ("params", "names", "features"))
             else:  # of `sdsl.label`, or logged in MLflow
@@ -173,6 +177,24 @@ def load_run(run_id: str, uri: str | None = None, modules: Sequence[str] = ()) -
 
     with downloaded(run_id, uri) as file:
         return StreamClassifier.load(file, modules)
+
+
+def method_config(
+    method: str, overrides: Mapping[str, Any] | None, config_dir: str | Path | None
+) -> dict[str, Any]:
+    """The config that `python -m sdsl.run` would compose; refuses settings without effect."""
+    overrides, folder = overrides or {}, config_dir and Path(config_dir).expanduser()
+    for key in overrides:
+        if not key.startswith(METHOD):
+            expected = f"expected settings of {', '.join(METHOD)}"
+            raise UserError(f"overrides: '{key}' has no effect without labels; {expected}.")
+    if folder and not folder.is_dir():
+        raise UserError(f"config_dir={config_dir}: no such folder.")
+    words = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+    try:
+        return composed(f"method={method}", *words, config_dir=str(folder) if folder else None)
+    except REFUSED as error:
+        raise UserError(message(error)) from None
 
 
 def _pandas(X: Any) -> Any:

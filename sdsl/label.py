@@ -6,7 +6,8 @@ does only what is new. All settings are in conf/command/label.yaml.
 
 import os
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
@@ -14,7 +15,14 @@ from omegaconf import DictConfig, OmegaConf
 from sdsl import interrupt
 from sdsl.config import refusals, seeds
 from sdsl.config.compose import home
+from sdsl.errors import UserError
 from sdsl.use.config import TEXTS, label_settings
+
+if TYPE_CHECKING:  # torch and pandas take seconds, and --help should not
+    from sdsl.datasets.files import Input
+    from sdsl.use.deployment import Deployment
+
+SHOWN = ("confidence", "drift", "accuracy", "balanced_accuracy")  # where a record has them
 
 
 def main() -> None:
@@ -37,8 +45,7 @@ def main() -> None:
 
 def run(config: dict[str, Any]) -> None:
     """Label all that is new; with watch=true, all that comes, until stopped."""
-    from sdsl.use.deployment import opened  # torch and pandas take seconds
-    from sdsl.use.screen import Screen
+    from sdsl.use.deployment import opened
 
     given, seed = label_settings(config)
     with opened(given, config, seed) as deployment:
@@ -58,6 +65,70 @@ def _quoted(word: str) -> str:
     """Names of files and columns may hold letters and signs that Hydra wants in quotes."""
     key, _, text = word.partition("=")
     return f'{key}="{text}"' if key in TEXTS and text[:1] not in ("", "[", "'", '"') else word
+
+
+class Screen:
+    """Results go to stdout, notes to stderr."""
+
+    def __init__(self, deployment: "Deployment"):
+        self.deployment = deployment
+        self.changed: set[str] = set()  # files that were mentioned
+        self.lines = 0  # of results
+        if not deployment.book.done:
+            note("Columns, as gold has them:", *deployment.plan.told())
+
+    def label(self, found: "Sequence[Input]", size: int | None) -> bool:
+        """Label all new files of these; whether there were any."""
+        deployment, before = self.deployment, self.lines
+        if changed := deployment.changed(found) - self.changed:
+            names = ", ".join(sorted(changed))
+            note(f"{names}: changed after it was labelled; to label it, give it a new name.")
+            self.changed |= changed
+        waiting = len(deployment.new(found))
+        for files, records, refused in deployment.run(found, size):
+            waiting -= files
+            if refused:
+                self.result(f"set aside: {refused}")
+            for record in records:
+                numbers = [f"{k} {record[k]:.3f}" for k in SHOWN if k in record]
+                rows = f"{record['rows']} rows in {record['seconds']:.1f} s"
+                self.result(f"{record['files']}: {', '.join([rows, *numbers])}")
+                if record["warnings"]:
+                    self.result(f"  warning: {record['warnings']}")
+            if waiting:
+                note(f"files to go: {waiting}")
+        return self.lines > before
+
+    def result(self, text: str) -> None:
+        print(text, flush=True)
+        self.lines += 1
+
+    def log(self, uri: str | None, experiment: str) -> None:
+        """Log all segments to MLflow and say how to view them; an error ends no labelling."""
+        from sdsl.tracking.deployment import log_deployment  # MLflow takes seconds
+
+        deployment, follower = self.deployment, self.deployment.follower
+        method, records = follower.config["method"]["name"], follower.records
+        warnings = [one["warnings"] for one in records]
+        lines = {
+            "columns.txt": deployment.plan.told(),
+            "warnings.txt": [f"segment {i}: {text}" for i, text in enumerate(warnings, 1) if text],
+            "set_aside.txt": [reason for _, reason in deployment.book.aside.values()],
+        }
+        texts = {name: "\n".join([*some, ""]) for name, some in lines.items()}
+        params = {"method": method, "seed": follower.seed, "out": deployment.out.absolute()}
+        flags = [one | {"warnings": float(one["warnings"] != "")} for one in records]
+        numbers = [{k: v for k, v in one.items() if not isinstance(v, str)} for one in flags]
+        name, key = f"{method} · {deployment.out.name}", deployment.book.id
+        try:
+            run_id, view = log_deployment(uri, experiment, key, name, params, texts, numbers)
+            note(f"MLflow run {run_id}. {view}")
+        except UserError as error:
+            note(f"Not logged, the next call tries again: {error}")
+
+
+def note(*texts: str) -> None:
+    print(*texts, sep="\n  ", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import traceback
 
 import hydra
 
-import sdsl.config.sections  # noqa: F401  known to Hydra from here on
+import sdsl.config.sections  # noqa: F401  makes them known to Hydra
 from sdsl import interrupt
 from sdsl.config import seeds
 from sdsl.config.compose import home

@@ -39,11 +39,11 @@ def call(*words: str) -> int:
     return 0
 
 
-def start(*words: str, module: str = "sdsl.run", **environment: str) -> subprocess.Popen[str]:
+def start(*words: str) -> subprocess.Popen[str]:
     """A command in a process, and a process group, of its own: as in a terminal."""
     return subprocess.Popen(
-        [sys.executable, "-m", module, *words],
-        env=os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"} | environment,
+        [sys.executable, "-m", "sdsl.run", *words],
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -78,16 +78,13 @@ def table(out: str) -> str:
     return found[0]
 
 
-def client(uri: str | None = None) -> MlflowClient:
-    return MlflowClient(store_uri(uri))
-
-
-def runs(kind: str = "run", uri: str | None = None) -> list[Run]:
+def runs(kind: str = "run") -> list[Run]:
     """All runs of the experiment, whatever their status; none if there is no experiment yet."""
-    experiment = client(uri).get_experiment_by_name("sdsl")
+    client = MlflowClient(store_uri(None))
+    experiment = client.get_experiment_by_name("sdsl")
     if experiment is None:
         return []
-    found = client(uri).search_runs([experiment.experiment_id], f"tags.kind = '{kind}'")
+    found = client.search_runs([experiment.experiment_id], f"tags.kind = '{kind}'")
     return sorted(found, key=lambda run: (run.info.run_name, run.info.start_time))
 
 
@@ -103,17 +100,12 @@ def stored(run: Run, name: str) -> Path:
     return Path("outputs", "mlruns", run.info.run_id, "artifacts", name)
 
 
-def artifact(run: Run, name: str, uri: str | None = None) -> Path:
-    """A copy of a run's file."""
-    return Path(client(uri).download_artifacts(run.info.run_id, name))
-
-
-def hashes(uri: str | None = None) -> dict[str, str]:
+def hashes() -> dict[str, str]:
     """run_key -> SHA-256 of the artifact R.npy, of what is FINISHED; none there twice."""
     found: dict[str, str] = {}
-    for run in runs(uri=uri):
+    for run in runs():
         if run.info.status == "FINISHED":
             key = run.data.tags["run_key"]
             assert key not in found, "done twice"
-            found[key] = hashlib.sha256(artifact(run, "R.npy", uri).read_bytes()).hexdigest()
+            found[key] = hashlib.sha256(stored(run, "R.npy").read_bytes()).hexdigest()
     return found

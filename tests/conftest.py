@@ -11,8 +11,8 @@ import pytest
 # Their few tests wait for servers and for commands that are killed: begun last, one of them would
 # run on alone.
 LONG = (
-    *("cluster/test_launchers.py", "cluster/test_ray_nodes.py", "cluster/test_server.py"),
-    *("chaos/test_chaos.py", "launch/test_sweeps.py", "test_documents.py", "test_battery.py"),
+    *("launch/test_launchers.py", "tracking/test_server.py", "use/test_kill.py"),
+    *("use/test_served.py", "test_documents.py", "test_battery.py"),
 )
 
 
@@ -30,11 +30,8 @@ def pytest_sessionstart(session) -> None:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    def rank(item) -> int:
-        found = [i for i, name in enumerate(LONG) if item.path == Path(__file__).parent / name]
-        return found[0] if found else len(LONG)
-
-    items.sort(key=rank)  # stable: all others stay in their order
+    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONG)}
+    items.sort(key=lambda item: ranks.get(item.path, len(LONG)))  # stable: the others stay
 
 
 @pytest.fixture(scope="session")

@@ -3,32 +3,28 @@
 import gzip
 import io
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import support
 from omegaconf import OmegaConf
 
-CONF = Path(__file__).parents[1] / "conf" / "dataset"
-EIGHT = (
-    *("mg_2c_2d", "optdigits", "satimage", "spam"),
-    *("twonorm", "ug_2c_2d", "ug_2c_3d", "ug_2c_5d"),
-)
-ARCHIVE = ("1cdt", "1cht", "1csurr", "2cdt", "2cht", "4ce1cf", "4cr", "gears_2c_2d")
+# As in dataset=glob(*), and in dataset=archive/glob(*).
+EIGHT = [name for name in support.options("dataset") if "/" not in name]
+ARCHIVE = [name for name in support.options("dataset") if name.startswith("archive/")]
 
 
 def dataset(name: str, **changes: Any) -> dict[str, Any]:
     """conf/dataset/<name>.yaml as a plain mapping."""
-    config = OmegaConf.load(CONF / f"{name}.yaml")
+    config = OmegaConf.load(support.ROOT / "conf" / "dataset" / f"{name}.yaml")
     return OmegaConf.to_container(OmegaConf.merge(config, changes), resolve=True)
 
 
 def zipped(**files: str | bytes) -> bytes:
-    """A zip archive; `__` in a name stands for a dot."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(name.replace("__", "."), content)
+            archive.writestr(name, content)
     return buffer.getvalue()
 
 

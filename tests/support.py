@@ -1,6 +1,8 @@
 """Made-up tables, short runs of a composed config, and slow NumPy twins of the network."""
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,22 @@ import yaml
 
 from sdsl.core.kernel import blas
 from sdsl.core.rows import Rows, Table
-from sdsl.core.stream import Cut
 from sdsl.core.training import Training
 
 torch.set_num_threads(1)  # as a run does
 blas().limit(limits=1)
 
 ROOT = Path(__file__).parents[1]
-METHODS = sorted(path.stem for path in (ROOT / "conf" / "method").glob("*.yaml"))
+
+
+def options(group: str) -> list[str]:
+    """The choices of a group of conf/, as `group=` takes them."""
+    folder = ROOT / "conf" / group
+    files = folder.rglob("*.yaml")
+    return sorted(file.relative_to(folder).with_suffix("").as_posix() for file in files)
+
+
+METHODS = options("method")
 
 
 def table(X: np.ndarray, y: np.ndarray, name: str = "made-up") -> Table:
@@ -47,10 +57,6 @@ def some_rows(n: int, d: int = 2, classes: int = 3, seed: int = 0) -> Rows:
     """Normal rows with random labels."""
     g = torch.Generator().manual_seed(seed)
     return Rows(torch.randn(n, d, generator=g), torch.randint(0, classes, (n,), generator=g))
-
-
-def cut(segment_size: int = 100, test_size: int = 30, gold_per_class: int | None = 5) -> Cut:
-    return Cut(segment_size, test_size, gold_per_class, None)
 
 
 def training(**changes: Any) -> Training:
@@ -90,23 +96,16 @@ FEW = {"steps": 4, "iterations": 3, "adapt_steps": 3, "epochs": 1, "views": 2, "
 
 def brief(section: Mapping[str, Any]) -> dict[str, Any]:
     """A config, or a part of it, with every phase of training cut short."""
-    return {
-        key: brief(value)
-        if isinstance(value, Mapping)
-        else min(value, FEW[key])
-        if key in FEW
-        else value
-        for key, value in section.items()
-    }
+    few = {key: min(value, FEW[key]) for key, value in section.items() if key in FEW}
+    inner = {key: brief(value) for key, value in section.items() if isinstance(value, Mapping)}
+    return {**section, **few, **inner}
 
 
 def changed(config: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """The config, some values set by their dotted names: much cheaper than composing anew."""
     for name, value in settings.items():
         *path, key = name.split(".")
-        section = config
-        for part in path:
-            section = section[part]
+        section = reduce(getitem, path, config)
         assert key in section, name
         section[key] = value
     return config
@@ -128,6 +127,17 @@ def left_behind(outcome: Any) -> dict[str, Any]:
     parts = {k: v for k, v in vars(outcome).items() if k not in ("seconds", "learner", "scaler")}
     curves = {f"curve {name}": curve for name, curve in parts.pop("curves").items()}
     return bits(parts | curves | outcome.learner.state() | vars(outcome.scaler))
+
+
+def taken(going: Any, stream: Any, steps: range) -> list[Any]:
+    """The bits that steps leave: labels, rows, logs, predictions, and the state at the end."""
+    left = []
+    for t in steps:
+        pseudo, log = going.step(stream.segment(t), stream.truth(t))
+        assert np.isfinite([*log.values()]).all(), log
+        predicted = going.learner.predict(going.scaler(stream.tests()[0].flatten(0, 1)))
+        left += bits([pseudo.y, vars(pseudo.rows), log, predicted])
+    return [*left, bits(going.state() | {"seconds": None})]
 
 
 # A slow, plain second opinion on the learner, in NumPy and float64.

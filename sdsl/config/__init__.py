@@ -1,16 +1,15 @@
 """From YAML and the command line to checked, typed objects.
 
-`sdsl.config.setup` and `parts` load torch, so they are imported when they are first asked for.
+All but `composed` load torch, so they are imported when they are first asked for.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 from sdsl.config.compose import composed
-from sdsl.config.names import Names, names
 
 if TYPE_CHECKING:
-    from sdsl.config.schema import Parts, Setup, component, parts, setup
+    from sdsl.config.schema import Names, Parts, Setup, component, names, parts, setup
 
 __all__ = ["Names", "Parts", "Setup", "component", "composed", "names", "parts", "setup"]
 

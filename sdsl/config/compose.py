@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
-import sdsl.config.sections  # noqa: F401  known to Hydra from here on
+import sdsl.config.sections  # noqa: F401  makes them known to Hydra
 
 
 def home() -> Path:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from sdsl.errors import UserError
 
-REFUSED = (UserError, HydraException, OmegaConfBaseException)  # the user's words, not our code
+REFUSED = (UserError, HydraException, OmegaConfBaseException)  # mistakes in what was typed
 
 
 def invalid(error: ValidationError, cls: type, where: str) -> UserError:
@@ -26,8 +26,6 @@ def invalid(error: ValidationError, cls: type, where: str) -> UserError:
             return UserError(f"{where} has no setting '{key}'. {suggest(key, known)}")
         if one["type"] == "missing":
             text = f"{name} has no value; set it in the YAML"
-        elif one["type"] in ("value_error", "assertion_error"):  # raised by the class itself
-            text = f"{name}: {one['ctx']['error']}"
         else:
             text = f"{name}={one['input']!r:.80}: {one['msg']}".replace(": Input should", " should")
         if name in sentences:

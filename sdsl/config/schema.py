@@ -1,6 +1,8 @@
 """A config as typed objects: `setup` checks every section and builds every part, once.
 
-What it returns is what runs, is logged and is verified; nothing is loaded or trained here.
+A Setup is what runs, is logged and is verified; nothing is loaded or trained here. `names` gives
+its name, on the screen, in MLflow and in the report: that of `method=ours lookback.size=20
+dataset=spam stream.max_segments=3` is 'ours (lookback.size=20) · spam · max_segments=3'.
 """
 
 import re
@@ -26,6 +28,14 @@ from sdsl.errors import UserError
 Made = TypeVar("Made")
 SECTIONS = tuple(field.name for field in fields(sections.Config))
 BASES: dict[str, type] = {"labeler": Labeler, "replay": Replay, "probe": Probe}
+# The sections in each part of a name; STREAM leaves out those of VARIANT and SETTING. The scaler
+# stands in the section of the stream, but makes another method.
+VARIANT = ("labeler", "replay", "learner", "lookback", "stream.scaler")
+SETTING = (
+    *("probe", "eval", "stream.gold", "stream.jitter", "stream.prefix", "stream.max_segments"),
+    "dataset.calibrated_segments",
+)
+STREAM = ("dataset", "stream")
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Setup:
+class Setup(Parts):
     """A config, checked and built."""
 
     config: Mapping[str, Any]  # as it is logged and hashed
@@ -47,14 +57,24 @@ class Setup:
     dataset: Cut
     data: sections.DataConfig
     stream: StreamConfig
-    hidden: list[int]
-    method: Method
     evaluation: EvalConfig
     probe: Probe
     seeds: list[int]
     tracking: sections.TrackingConfig
     checkpoint: sections.CheckpointConfig
     force: bool
+
+
+@dataclass(frozen=True)
+class Names:
+    """The name of a config in its three parts."""
+
+    variant: str  # 'ours (lookback.size=20)'
+    stream: str  # 'spam (order=chronological)'
+    setting: str  # '', 'probe=flatness, max_segments=3': how much of a stream, how it is measured
+
+    def __str__(self) -> str:
+        return " · ".join(filter(None, (self.variant, self.stream, self.setting)))
 
 
 def setup(config: Mapping[str, Any], overrides: Sequence[str] = ()) -> Setup:
@@ -70,21 +90,18 @@ def setup(config: Mapping[str, Any], overrides: Sequence[str] = ()) -> Setup:
             f"tracking.model=true: method={config['method']['name']} reads true labels, so its "
             "model cannot be used on new rows. Leave tracking.model out, or choose another method."
         )
-    if not isinstance(config["force"], bool):
-        raise UserError(f"force={config['force']!r}: expected true or false.")
     cut = {field.name for field in fields(Cut)}
     dataset = {key: value for key, value in config["dataset"].items() if key in cut}
     return Setup(
+        **vars(made),
         config=config,
         overrides=overrides,
         name=build(sections.MethodConfig, config["method"], "method").name,
         dataset=build(Cut, dataset, "dataset"),
         data=build(sections.DataConfig, config["data"], "data"),
         stream=build(StreamConfig, config["stream"], "stream"),
-        hidden=made.hidden,
-        method=made.method,
         evaluation=build(EvalConfig, config["eval"], "eval"),
-        probe=make("probe", config),
+        probe=instantiated(config["probe"], "probe", Probe),
         seeds=seeds,
         tracking=tracking,
         checkpoint=build(sections.CheckpointConfig, config["checkpoint"], "checkpoint"),
@@ -96,7 +113,8 @@ def parts(config: Mapping[str, Any]) -> Parts:
     """The method of a config, of which only the method's own sections are looked at."""
     learner = build(sections.LearnerConfig, config["learner"], "learner")
     pretrain = instantiated(learner.pretrain, "learner.pretrain", Training)
-    labeler, replay = make("labeler", config), make("replay", config)
+    labeler = instantiated(config["labeler"], "labeler", Labeler)
+    replay = instantiated(config["replay"], "replay", Replay)
     scaler = config["stream"]["scaler"]
     for part in (labeler, replay):
         if scaler == "per_step" and part.own_units:
@@ -108,15 +126,30 @@ def parts(config: Mapping[str, Any]) -> Parts:
     return Parts(Method(labeler, replay, lookback, pretrain), learner.hidden, scaler)
 
 
+def names(setup: Setup) -> Names:
+    """From the method's name, the dataset's, and the overrides that were typed."""
+    typed = dict(word.lstrip("+~").partition("=")[::2] for word in setup.overrides)
+    chosen = sorted(typed.keys() - {"method", "dataset"})
+
+    def listed(sections: Sequence[str], others: Sequence[str] = (), drop: str = "") -> str:
+        keys = [key for key in chosen if below(key, sections) and not below(key, others)]
+        return ", ".join(f"{key.removeprefix(drop)}={typed[key]}" for key in keys)
+
+    dataset = setup.config["dataset"]["name"], listed(STREAM, VARIANT + SETTING, "dataset.")
+    pairs = (setup.name, listed(VARIANT)), dataset
+    variant, stream = (f"{name} ({own})" if own else name for name, own in pairs)
+    return Names(variant, stream, listed(SETTING, drop="stream."))
+
+
+def below(key: str, sections: Sequence[str]) -> bool:
+    """Whether the key of an override, such as 'labeler.rounds' or 'labeler', is of a section."""
+    return f"{key}.".replace("@", ".").startswith(tuple(f"{section}." for section in sections))
+
+
 def component(group: str, name: str, **changes: Any) -> Any:
     """A labeler, replay or probe as conf/ has it, some values changed."""
     section = OmegaConf.merge(composed(f"{group}={name}")[group], changes)
-    return make(group, {group: OmegaConf.to_container(section)})
-
-
-def make(group: str, config: Mapping[str, Any]) -> Any:
-    """The labeler, replay or probe of a config."""
-    return instantiated(config[group], group, BASES[group])
+    return instantiated(OmegaConf.to_container(section), group, BASES[group])
 
 
 def instantiated(section: Any, where: str, base: type[Made]) -> Made:

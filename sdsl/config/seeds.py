@@ -27,7 +27,7 @@ def _rewrite(word: str) -> str:
     try:
         override = OverridesParser.create().parse_override(word)
         seeds = _values(override)
-    # Hydra's parser lets pass what int() and the stack raise for 5,000 digits or brackets.
+    # Hydra's parser does not catch the errors of int() for 5,000 digits, of the stack for brackets.
     except (HydraException, ValueError, RecursionError) as error:
         raise UserError(f"{word[:80]}: {str(error).splitlines()[0]}. {HINT}") from None
     if not any(isinstance(seed, int | float) for seed in seeds):

@@ -1,7 +1,7 @@
 """The contract of generation -> replay: what a labeler and a replay step are given and give back.
 
 h(D, D_{t-1}, X_t) -> y_t (paper, Eq. 1). Write a Labeler or a Replay as a class under `@settings`,
-whose fields are its settings; a component knows nothing of Hydra or MLflow.
+whose fields are its settings; a component does not import Hydra or MLflow.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -58,13 +58,13 @@ class Pseudo:
 class Component:
     """A part of a method: settings from its YAML, and state that passes from step to step."""
 
-    own_units = False  # keeps scaled rows or parameters of its own: then the scale must not move
+    own_units = False  # keeps scaled rows or parameters of its own, so the scale must not move
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         """Called once at t=0, with the learner fitted on gold; sets all state anew."""
 
     def state(self) -> dict[str, Any]:
-        """All attributes that are no settings, as plain data.
+        """All attributes that are not settings, as plain data.
 
         Plain data are tensors, arrays, numbers, text, None, and lists, tuples and dicts of them.
         """
@@ -72,14 +72,14 @@ class Component:
         return {key: value for key, value in vars(self).items() if key not in settings}
 
     def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
-        """Take over what `state` gave; called in the place of `start`."""
+        """Take over what `state` gave; called instead of `start`."""
         vars(self).update(state)
 
 
 class Labeler(Component):
     """Generation: label X_t. Override `label`."""
 
-    privileged = False  # reads true labels: JT and the oracle controls, no method to be used
+    privileged = False  # reads true labels: JT and the oracle controls, not for use on new rows
     long_memory = False  # its rows may be older than t-1 (RECORD's buffer, by its own definition)
 
     def foresee(self, segments: Iterable[tuple[Tensor, Tensor]]) -> None:

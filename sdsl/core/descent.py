@@ -5,27 +5,8 @@ SGD: m <- momentum m + g, theta <- theta - lr m.  Adam: Kingma and Ba, 2015.
 
 import numpy as np
 
-from sdsl.core.kernel import (
-    NO_PULL,
-    Array,
-    Arrays,
-    Buffers,
-    Number,
-    add,
-    affine,
-    backward,
-    buffers,
-    compiled,
-    cross_entropy,
-    cross_entropy_slope,
-    gather,
-    layer_gradient,
-    mean_teacher_slope,
-    softmax,
-    through_relu,
-    trace,
-    zeros,
-)
+from sdsl.core import kernel
+from sdsl.core.kernel import NO_PULL, Array, Arrays, Buffers, Number, buffers, compiled, zeros
 
 
 @compiled
@@ -75,7 +56,7 @@ def fit(
     rows: tuple[Array, Array, Array],  # X [n, d], y [n], w [b]
     index: Array,  # [steps, b] into the rows; a single one serves all steps
     noise: Array,  # [steps, 2, b, d] of student and teacher, of unit variance; no steps: none
-    sd: float,  # what it is multiplied by
+    sd: float,  # of the noise
     rates: Array,  # [steps]: the learning rate
     weights: Array,  # [steps]: of the mean-teacher term
     momentum: float,
@@ -89,23 +70,23 @@ def fit(
     label = np.empty(len(w), np.int64)
     for k in range(len(rates)):
         batch, consistent = index[min(k, len(index) - 1)], weights[k] > 0
-        gather(X, y, batch, h[0], label)
+        kernel.gather(X, y, batch, h[0], label)
         if consistent:
             if len(noise):
-                add(sd, noise[k, 1], h[0])
-            trace(teacher, h, target)
-            softmax(target)
+                kernel.add(sd, noise[k, 1], h[0])
+            kernel.trace(teacher, h, target)
+            kernel.softmax(target)
             if len(noise):
-                gather(X, y, batch, h[0], label)
-                add(sd, noise[k, 0], h[0])
-        trace(theta, h, slopes[last])
+                kernel.gather(X, y, batch, h[0], label)
+                kernel.add(sd, noise[k, 0], h[0])
+        kernel.trace(theta, h, slopes[last])
         if k == len(rates) - 1:
-            loss = cross_entropy(slopes[last], label, w)
+            loss = kernel.cross_entropy(slopes[last], label, w)
         if consistent:
-            mean_teacher_slope(slopes[last], label, w, target, weights[k])
+            kernel.mean_teacher_slope(slopes[last], label, w, target, weights[k])
         else:
-            cross_entropy_slope(slopes[last], label, w)
-        backward(theta, h, slopes, grads, NO_PULL)
+            kernel.cross_entropy_slope(slopes[last], label, w)
+        kernel.backward(theta, h, slopes, grads, NO_PULL)
         if len(v):
             adam(theta, m, v, grads, rates[k], first + k + 1)
         else:
@@ -127,7 +108,7 @@ def fit_in_span(
     at = buffers(theta, len(X))
     a = np.zeros_like(at.slopes[0])  # [n, out]
     start, net = np.empty_like(a), (a, *theta[1:])
-    affine(X, theta[0], False, start)
+    kernel.affine(X, theta[0], False, start)
     gram = X @ X.T + np.float32(1)
     at = at._replace(grads=(at.slopes[0], *at.grads[1:]))  # d loss / d a, in effect
     loss: float = descend_in_span(net, zeros(net), at, gram, start, y, w, rates, momentum)
@@ -149,23 +130,19 @@ def descend_in_span(
     momentum: float,
 ) -> float:
     h, slopes, grads = buffers
-    last, loss = len(net) - 1, np.float32(0)
+    last, first, loss = len(net) - 1, h[1], np.float32(0)
     for k in range(len(rates)):
-        first = h[1]
         np.dot(gram, net[0], first)
         for i in range(first.shape[0]):
             for j in range(first.shape[1]):
                 z = first[i, j] + start[i, j]
                 first[i, j] = np.float32(0) if z <= 0 else z
-        for i in range(1, last):
-            affine(h[i], net[i], True, h[i + 1])
-        affine(h[last], net[last], False, slopes[last])
+        kernel.trace(net[1:], h[1:], slopes[last])
         if k == len(rates) - 1:
-            loss = cross_entropy(slopes[last], y, w)
-        cross_entropy_slope(slopes[last], y, w)
-        for i in range(last, 0, -1):
-            layer_gradient(h[i], slopes[i], grads[i])
-            np.dot(slopes[i], net[i][:-1].T, slopes[i - 1])
-            through_relu(slopes[i - 1], h[i])
+            loss = kernel.cross_entropy(slopes[last], y, w)
+        kernel.cross_entropy_slope(slopes[last], y, w)
+        kernel.backward(net[1:], h[1:], slopes[1:], grads[1:], NO_PULL)
+        np.dot(slopes[1], net[1][:-1].T, slopes[0])
+        kernel.through_relu(slopes[0], first)
         sgd(net, m, grads, rates[k], momentum)
     return float(loss)

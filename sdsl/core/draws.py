@@ -39,13 +39,11 @@ class Draws:
 
     def normals(self, steps: int, *shape: int) -> Iterator[Tensor]:
         """Normal numbers for so many steps: [some steps, *shape] at a time."""
-        for n in _portions(steps, math.prod(shape)):
-            yield self.normal(n, *shape)
+        return (self.normal(n, *shape) for n in _portions(steps, math.prod(shape)))
 
     def uniforms(self, steps: int, *shape: int) -> Iterator[Tensor]:
         """Uniform numbers for so many steps: [some steps, *shape] at a time."""
-        for n in _portions(steps, math.prod(shape)):
-            yield self.uniform(n, *shape)
+        return (self.uniform(n, *shape) for n in _portions(steps, math.prod(shape)))
 
     def state(self) -> Tensor:
         return self.generator.get_state()
@@ -85,20 +83,16 @@ class Batches:
         rows = Rows.cat(*sets)
         self.X, self.y, self.steps, self.batch = rows.X, rows.y, steps, batch
         sizes = [len(part) for part in sets]
-        pairs = list(zip(sizes, weights, strict=True))
+        pairs = [(batch or n, w if n else 0.0) for n, w in zip(sizes, weights, strict=True)]
+        self.w = torch.cat([torch.full((b,), w) / max(1, b) for b, w in pairs])
+        self.index = torch.arange(len(rows))[None]
         if batch:
             u = draws.uniform(steps, len(sets) * batch).split(batch, 1)  # drawn once for the phase
-            starts = np.cumsum([0, *sizes[:-1]])
             parts = [
                 start + (part * n).long().clamp_(max=n - 1) if n else torch.zeros_like(part).long()
-                for start, part, n in zip(starts, u, sizes, strict=True)
+                for start, n, part in zip(np.cumsum([0, *sizes[:-1]]), sizes, u, strict=True)
             ]
             self.index = torch.cat(parts, 1)
-            shares = [torch.full((batch,), w if n else 0.0) / batch for n, w in pairs]
-        else:
-            self.index = torch.arange(len(rows))[None]
-            shares = [torch.full((n,), w) / max(1, n) for n, w in pairs]
-        self.w = torch.cat(shares)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -9,18 +9,18 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Method
 from sdsl.core.learner import Learner
 from sdsl.core.metrics import balanced_accuracy, best_relabelling, confusion
-from sdsl.core.network import Theta
 from sdsl.core.scaler import Scaler
 from sdsl.core.settings import Positive, settings
 from sdsl.core.state import Checkpoint
 from sdsl.core.stream import Stream
 
-CHUNK = 8192  # test rows at a time, so that few are held in two forms
+CHUNK = 8192  # test rows that are scaled at a time, to save memory
 LONG = 1_000  # segments up to which every row of R is filled under `auto`
 FULL_ROWS = 100  # about so many of a longer stream
 
@@ -34,7 +34,7 @@ class EvalConfig:
     every: Positive | Literal["auto"]  # a full row at every k-th step
 
     def step(self, T: int) -> int:
-        """A full row at every so many steps."""
+        """The number of steps from one full row to the next."""
         if self.every == "auto":
             return 1 if T <= LONG else -(-T // FULL_ROWS)
         return self.every
@@ -61,7 +61,7 @@ def run(
     on_step: OnStep = lambda t, online: None,
     checkpoint: Checkpoint | None = None,
 ) -> Outcome:
-    """One stream, one method, one seed; from the checkpoint on, if it holds one of this run."""
+    """Run a method on a stream, from the checkpoint on if that holds a state of this run."""
     adapting = Adaptation(method, learner, stream.gold(), stream.config.scaler, stream.seed)
     tester, curves = Tester(stream, evaluation), Curves(stream.T)
     if checkpoint and (saved := checkpoint.load(stream.T)) is not None:
@@ -130,7 +130,7 @@ class Tester:
         # Confusion counts [T, C, C] of the newest row of R, 0 where a cell was left out.
         self.counts = np.zeros((self.T, stream.C, stream.C), dtype=np.int64)
         self.diagonal = np.zeros_like(self.counts)  # those on Q_t after step t, at t - 1
-        self.last: tuple[Theta, Any, Scaler] | None = None  # the model that `counts` belong to
+        self.model: list[Any] = []  # the one that `counts` belong to
 
     def state(self) -> dict[str, np.ndarray]:
         return {"R": self.R, "counts": self.counts, "diagonal": self.diagonal}
@@ -143,9 +143,10 @@ class Tester:
         full = t % self.every == 0 or t == self.T
         near = [j for j in (t - 1, t) if 0 <= j < self.T]  # R[t, t] and R[t, t + 1]
         columns = np.arange(self.T) if full else np.array(near)
-        if not self._unchanged(learner, scaler):
+        model = [learner.classifier, scaler, *learner.theta]
+        if not (self.model and all(map(_same, model, self.model))):
             self.counts = np.zeros_like(self.counts)
-            self.last = learner.copy(), learner.classifier, scaler
+            self.model = [learner.classifier, scaler, *learner.copy()]
         new = columns[~self.counts[columns].any((1, 2))]  # ST: one forward pass serves every row
         if len(new):
             X, y = self.X[new].flatten(0, 1), self.y[new]
@@ -156,14 +157,10 @@ class Tester:
         if t:
             self.diagonal[t - 1] = self.counts[t - 1]
 
-    def _unchanged(self, learner: Learner, scaler: Scaler) -> bool:
-        if self.last is None:
-            return False
-        theta, classifier, before = self.last
-        if classifier is not learner.classifier or before is not scaler:
-            return False
-        return all(torch.equal(a, b) for a, b in zip(learner.theta, theta, strict=True))
-
     def online(self, t: int) -> float:
         """Acc_t so far."""
         return float(np.diagonal(self.R[1:])[:t].mean())
+
+
+def _same(part: Any, before: Any) -> bool:
+    return part is before or (isinstance(part, Tensor) and torch.equal(part, before))

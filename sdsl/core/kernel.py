@@ -4,8 +4,8 @@ Encoder f: h_i = relu([h_{i-1} 1] theta_i), layer by layer. Classifier g: logits
 
 theta: an array [in + 1, out] per layer, its last row the bias. h: the input of every layer [b, in],
 h[0] = x. slopes: d loss / d every layer's output before its ReLU [b, out]; the last of them first
-takes the logits. All are written again at every step, so that a whole update stays in the cache: an
-update of a network of this size takes longer to dispatch in torch than to compute.
+takes the logits. The same arrays serve every step, so that a whole update stays in the cache. For a
+network of this size torch would take longer to dispatch an update than to compute it.
 """
 
 from collections.abc import Callable
@@ -24,9 +24,9 @@ NO_PULL = np.empty((0, 0), np.float32)
 
 
 def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """The loop as machine code, made by numba at its first call and kept on disk.
+    """The loop as machine code, which numba makes at its first call and keeps on disk.
 
-    Without fast math, so sums keep their order and a seed its bits.
+    No fast math: sums keep their order, so a seed gives the same bits.
     """
     try:
         return njit(cache=True, error_model="numpy")(loop)
@@ -36,7 +36,7 @@ def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def blas() -> ThreadpoolController:
-    """The number of threads of the products in such loops: `with blas().limit(limits=1)`."""
+    """Sets the threads of matrix products in compiled loops: `with blas().limit(limits=1)`."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -146,7 +146,7 @@ def layer_gradient(h: Array, slope: Array, grad: Array) -> None:
 
 @compiled
 def through_relu(slope: Array, output: Array) -> None:
-    """d loss / d the input of a ReLU in the place of d loss / d its output."""
+    """d loss / d the input of a ReLU, written over d loss / d its output."""
     for i in range(slope.shape[0]):
         for j in range(slope.shape[1]):
             slope[i, j] = np.float32(0) if output[i, j] <= 0 else slope[i, j]
@@ -178,7 +178,7 @@ def cross_entropy(logits: Array, y: Array, w: Array) -> Number:
 
 @compiled
 def cross_entropy_slope(logits: Array, y: Array, w: Array) -> None:
-    """d cross_entropy / d logits, w (softmax - onehot), in the place of the logits."""
+    """d cross_entropy / d logits, w (softmax - onehot), written over the logits."""
     softmax(logits)
     for i in range(logits.shape[0]):
         for c in range(logits.shape[1]):
@@ -188,7 +188,7 @@ def cross_entropy_slope(logits: Array, y: Array, w: Array) -> None:
 
 @compiled
 def mean_teacher_slope(logits: Array, y: Array, w: Array, target: Array, weight: float) -> None:
-    """d (cross_entropy + weight mean (softmax - target)^2) / d logits, in their place."""
+    """d (cross_entropy + weight mean (softmax - target)^2) / d logits, written over them."""
     softmax(logits)
     share = np.float32(2 / logits.size)
     for i in range(logits.shape[0]):
@@ -200,20 +200,3 @@ def mean_teacher_slope(logits: Array, y: Array, w: Array, target: Array, weight:
             gap = p[c] * (share * (p[c] - target[i, c]) - inner)
             p[c] = w[i] * p[c] + np.float32(weight) * gap
         p[y[i]] -= w[i]
-
-
-@compiled
-def forward(theta: Arrays, X: Array, h: Arrays, features: Array, logits: Array) -> None:
-    """Features f(x) [n, m] and logits [n, C] of any rows, as many at a time as h holds.
-
-    features: without rows they are not wanted.
-    """
-    last, room = len(theta) - 1, len(h[0])
-    for start in range(0, len(X), room):
-        n = min(room, len(X) - start)
-        copy(X[start : start + n], h[0][:n])
-        for i in range(last):
-            affine(h[i][:n], theta[i], True, h[i + 1][:n])
-        if len(features):
-            copy(h[last][:n], features[start : start + n])
-        affine(h[last][:n], theta[last], False, logits[start : start + n])

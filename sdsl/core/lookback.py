@@ -25,7 +25,7 @@ class Lookback:
         """At most `size` of the rows; all of them, in their order, where there are no more."""
         key = draws.uniform(len(rows))
         if len(rows) <= self.size:
-            return Rows(rows.X.clone(), rows.y.clone())  # no view that keeps a segment alive
+            return Rows(rows.X.clone(), rows.y.clone())  # a view would keep the segment
         if self.select == "nearest":
             key = prototype_distance(rows, learner)
         if self.select != "random":

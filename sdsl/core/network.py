@@ -1,12 +1,13 @@
 """The network h = g(f(x)): a tensor [in + 1, out] per layer, the bias in its last row.
 
 Encoder f: h_i = relu([h_{i-1} 1] theta_i), layer by layer. Classifier g: logits = [h 1] theta_last.
-`scores`, `trace` and `backward` are the compiled loops of core/kernel; `graph` is the same in
-torch, for a loss that autograd differentiates.
+`trace` and `backward` are the compiled loops of core/kernel; `graph` is the same in torch, for a
+loss that autograd differentiates.
 """
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from sdsl.core import kernel
@@ -28,21 +29,13 @@ def arrays(tensors: Sequence[Tensor]) -> Arrays:
 
 def forward(x: Tensor, theta: Theta) -> tuple[Tensor, Tensor]:
     """(features f(x) [n, m], logits h(x) [n, C]) under any parameters, without a graph."""
-    features = x.new_empty(len(x), len(theta[-1]) - 1)
-    return features, scores(x, theta, features)
+    inputs, logits = zip(*(trace(part, theta) for part in x.split(CHUNK)), strict=True)
+    return torch.cat([h[-1] for h in inputs]), torch.cat(logits)
 
 
-def scores(x: Tensor, theta: Theta, features: Tensor | None = None) -> Tensor:
-    """The logits [n, C]; also writes the features into `features` [n, m] if it is given."""
-    x, theta = x.contiguous(), [p.contiguous() for p in theta]
-    if features is None:
-        features = x.new_empty(0, len(theta[-1]) - 1)
-    logits = x.new_empty(len(x), theta[-1].shape[1])
-    layers = arrays(theta)
-    kernel.forward(
-        layers, x.numpy(), kernel.buffers(layers, CHUNK).h, features.numpy(), logits.numpy()
-    )
-    return logits
+def scores(x: Tensor, theta: Theta) -> Tensor:
+    """The logits [n, C] alone."""
+    return torch.cat([trace(part, theta)[1] for part in x.split(CHUNK)])
 
 
 def trace(x: Tensor, theta: Theta) -> tuple[list[Tensor], Tensor]:

@@ -1,6 +1,6 @@
 """Standardisation: z = (x - mean) / sd, and z = 0 where |z| > HUGE.
 
-One corrupt value must not take a model with it: a value that is farther than HUGE deviations counts
+One corrupt value must not break a model: a value that is farther than HUGE deviations counts
 as missing, and one that is out of all proportion to its feature does not set the scale.
 """
 

@@ -5,7 +5,7 @@ pickled, and reading runs no code of the file's. Memory that two tensors share i
 
 A checkpoint is such a file of a run between two segments: all that passes from step to step (the
 adaptation with its parameters, lookback, components and generators), the cells of R so far, the
-curves. A file that does not fit is left alone.
+curves. A checkpoint of another run is not used.
 """
 
 import json
@@ -27,6 +27,7 @@ from sdsl.errors import UserError
 
 FORMAT, VERSION = "sdsl state", 2
 SHARE = 0.02  # of a run's time, at most, that writing checkpoints may take
+Say = Callable[[str], None]  # takes a sentence for the user
 
 
 def save_state(path: str | Path, data: Any) -> None:
@@ -81,7 +82,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _pack(data: Any, tensors: dict[str, Tensor], where: str) -> Any:
-    """JSON in which every container and every tensor says its kind; tensors are collected."""
+    """JSON in which containers and tensors are tagged with their kind; tensors are collected."""
     if data is None or isinstance(data, bool | int | str):
         return data
     if isinstance(data, np.generic):
@@ -128,14 +129,13 @@ def _unpack(entry: Any, tensors: Mapping[str, Tensor]) -> Any:
 
 
 class Checkpoint:
-    """One file; `key` says which run, under which code, it belongs to."""
+    """One file; `key` identifies the run and its code."""
 
-    def __init__(
-        self, file: Path, key: str, seconds: float, say: Callable[[str], None] = lambda text: None
-    ):
-        """seconds: between two writes, or longer where that takes more than SHARE of the time."""
-        self.file, self.key, self.seconds, self.say = file, key, seconds, say
-        self.next = time.monotonic() + seconds
+    def __init__(self, file: Path, key: str, seconds: float | None, say: Say = lambda text: None):
+        """seconds: between two writes, or longer by SHARE; None: nothing is written."""
+        self.file, self.key, self.say = file, key, say
+        self.seconds = math.inf if seconds is None else seconds
+        self.next = time.monotonic() + self.seconds
 
     def load(self, T: int) -> dict[str, Any] | None:
         """The data of the last `keep`; None, with a sentence, if it is not a state of this run."""
@@ -144,7 +144,7 @@ class Checkpoint:
         try:
             saved = load_state(self.file)
             if not isinstance(saved, dict) or saved.get("key") != self.key:
-                raise UserError(f"{self.file}: of another run.")
+                raise UserError(f"{self.file}: it is of another run.")
             t = saved["adapting"]["t"]
             if not 1 <= t <= T:
                 raise UserError(f"{self.file}: not the state of a run of {T} segments.")
@@ -162,9 +162,9 @@ class Checkpoint:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             save_state(self.file, data() | {"key": self.key})
-        except (UserError, OSError) as error:  # a full disk, or a model that is no plain data
+        except (UserError, OSError) as error:  # a full disk, or a state that is not plain data
             self.say(f"No checkpoint can be kept: a stop would cost the whole run. {error}")
-            self.next = float("inf")
+            self.next = math.inf
             return
         now = time.monotonic()
         self.next = now + max(self.seconds, (now - start) / SHARE)

@@ -26,7 +26,7 @@ Names = Collection[str]
 # How files spell a missing value.
 MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
 HINTS = {"columns, got": 'Is a quote (") missing, or was the file cut short?'}
-HINTS["UTF8"] = "Save the table as CSV in UTF-8."
+HINTS["utf-8"] = "Save the table as CSV in UTF-8."
 NUMBER = re.compile(r"(?i)^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|inf(inity)?)$")
 
 
@@ -97,6 +97,7 @@ def _parquet(content: Content) -> Frame:
 
 def _text(content: Content, label: Label, header: bool | None, known: Names) -> Frame:
     path, data = content.path, content.data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
+    data.decode()  # refuses any other encoding, for which Arrow has misleading words
     first = re.match(rb"[^\r\n]*", data)[0]  # type: ignore[index]
     delimiter = next((d for d in ",;\t" if d.encode() in first), " ")
     if delimiter == " ":  # any run of blanks separates, as in the UCI files

@@ -13,6 +13,7 @@ For each member and segment X [n, d]:
 A symmetric matrix is kept as its entries i <= j (a diagonal one as its diagonal): its `pairs`.
 """
 
+from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import softmax
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
@@ -33,64 +35,37 @@ from sdsl.core.settings import Positive, Share, Weight, settings
 Array = np.ndarray
 WIDE = 64  # features beyond which covariances are diagonal
 ROWS, ROWS_WIDE = 5, 20  # gold rows that a component needs: 5 per feature, or 20 where diagonal
-GOLD_ROUNDS = 15  # of EM on gold
-STARTS = 10  # of k-means
+GOLD_ROUNDS, STARTS = 15, 10  # of EM on gold; of k-means
 FLOOR = 1e-4  # added to every variance
 LEAST = 1e-4  # a component's weight never vanishes, so that its class can come back
 SETTLED = 0.01  # EM ends where no mean moves by more deviations, by the root of its weight
 MOVE, GROWTH = 0.05, 2.0  # nats a row that a move of the whole picture must gain, and per log^2 s
 BLOCK = 2**22  # numbers: rows are classified in blocks of this size
-
-
-class Priors(NamedTuple):
-    """How much the prediction weighs in EM."""
-
-    mean: float  # rows
-    cov: float  # segments
-    weight: float  # segments
-
-
+NONE = np.empty(0)  # of a mixture that does not move
+# How much the prediction weighs in EM: for means in rows, for covariances and weights in segments.
+Priors = namedtuple("Priors", "mean cov weight")
 GOLD, STREAM = Priors(1e-6, 0.0, 0.0), Priors(1.0, 1.0, 2.0)
+Terms = namedtuple("Terms", "F centre")  # see `terms`
 
 
-class Rule(NamedTuple):
-    """K Gaussians and the class of each: enough for Bayes' rule."""
+class Mixture(NamedTuple):
+    """K Gaussians and the class of each. The first four fields are a rule, the others move it."""
 
     owner: Array  # [K] classes
     mean: Array  # [K, d]
     cov: Array  # [K, p], or [1, p]: the same for all
     weight: Array  # [K]
+    pooled: Array = NONE  # [p]
+    velocity: Array = NONE  # [K, d]
+    score: Any = NONE  # a number
+
+    @property
+    def rule(self) -> "Mixture":
+        return Mixture(*self[:4])
 
     @property
     def numbers(self) -> int:
-        return sum(np.size(part) for part in self[1:])
-
-
-class Mixture(NamedTuple):
-    """One member: a rule that moves."""
-
-    owner: Array  # as in Rule, also the next three
-    mean: Array
-    cov: Array
-    weight: Array
-    pooled: Array  # [p]
-    velocity: Array  # [K, d]
-    score: float
-
-    @property
-    def rule(self) -> Rule:
-        return Rule(*self[:4])
-
-    @property
-    def numbers(self) -> int:
-        return sum(np.size(part) for part in self[1:])
-
-
-class Terms(NamedTuple):
-    """Rows [n, d] as the terms that EM needs: x_i x_j, x_i and 1, x from their mean."""
-
-    F: Array  # [n, p + d + 1]
-    centre: Array  # [d]
+        return sum(np.size(part) for part in self[1:])  # classes are not counted
 
 
 @cache
@@ -100,7 +75,15 @@ def pairs(d: int, p: int) -> tuple[Array, Array, Array]:
     return i, j, np.where(i == j, 1.0, 2.0)
 
 
+def whole(cov: Array, d: int) -> Array:
+    """Matrices [K, d, d] from their entries i <= j [K, p]."""
+    S, (i, j, _) = np.empty((len(cov), d, d)), pairs(d, cov.shape[1])
+    S[:, i, j] = S[:, j, i] = cov
+    return S
+
+
 def terms(X: Array, p: int) -> Terms:
+    """Rows [n, d] as EM needs them: F [n, p + d + 1] of x_i x_j, x_i and 1, x from the centre."""
     centre = X.mean(0)
     x, (i, j, _) = X - centre, pairs(X.shape[1], p)
     return Terms(np.concatenate([x[:, i] * x[:, j], x, np.ones((len(x), 1))], 1), centre)
@@ -108,30 +91,26 @@ def terms(X: Array, p: int) -> Terms:
 
 def ridge(P: Array, N: float, d: int) -> Array:
     """P [p] of N rows, shrunk to a sphere as if d / 2 of them were one; and FLOOR."""
-    i, j, _ = pairs(d, len(P))
-    diagonal = (i == j).astype(float)
+    diagonal = np.equal(*pairs(d, len(P))[:2]).astype(float)
     return (N * P + 0.5 * d * (P @ diagonal / d) * diagonal) / (N + 0.5 * d) + FLOOR * diagonal
 
 
-def inverse(cov: Array, d: int) -> tuple[Array, Array]:
-    """(inverses [K, d, d], or [K, d] of diagonal ones; log determinants [K])"""
+def inverse(cov: Array, d: int) -> tuple[Array, Array, Array]:
+    """(S^-1 [K, d, d], or [K, d] of diagonal S; the same as factors of x_i x_j [K, p]; log |S|)"""
+    i, j, times = pairs(d, cov.shape[1])
     if cov.shape[1] == d:
-        return 1 / cov, np.log(cov).sum(1)
-    i, j, _ = pairs(d, cov.shape[1])
-    S = np.empty((len(cov), d, d))
-    S[:, i, j] = S[:, j, i] = cov
-    return np.linalg.inv(S), np.linalg.slogdet(S)[1]
+        return 1 / cov, 1 / cov, np.log(cov).sum(1)
+    A, log_det = np.linalg.inv(S := whole(cov, d)), np.linalg.slogdet(S)[1]
+    return A, A[:, i, j] * times, log_det
 
 
-def log_joint(mix: Mixture | Rule, rows: Terms) -> Array:
+def log_joint(mix: Mixture, rows: Terms) -> Array:
     """log w_k N(x_i; m_k, S_k): [n, K]."""
-    (K, d), p = mix.mean.shape, mix.cov.shape[1]
-    i, j, times = pairs(d, p)
-    u, (A, log_det) = mix.mean - rows.centre, inverse(mix.cov, d)
-    linear = A * u if p == d else (A @ u[:, :, None])[:, :, 0]  # [K, d]
-    square = -0.5 * (A if p == d else A[:, i, j]) * times
+    K, d = mix.mean.shape
+    u, (A, square, log_det) = mix.mean - rows.centre, inverse(mix.cov, d)
+    linear = A * u if A.ndim == 2 else (A @ u[:, :, None])[:, :, 0]  # [K, d]
     level = np.log(mix.weight) - 0.5 * ((u * linear).sum(1) + log_det + d * np.log(2 * np.pi))
-    return rows.F @ np.c_[np.broadcast_to(square, (K, p)), linear, level].T
+    return rows.F @ np.c_[np.broadcast_to(-0.5 * square, (K, len(square.T))), linear, level].T
 
 
 def log_sum(joint: Array) -> Array:
@@ -140,65 +119,50 @@ def log_sum(joint: Array) -> Array:
     return top + np.log(np.exp(joint - top[:, None]).sum(1))
 
 
-def responsibilities(joint: Array) -> Array:
-    r = np.exp(joint - joint.max(1, keepdims=True))
-    return r / r.sum(1, keepdims=True)
-
-
-def update(start: Mixture, rows: Terms, r: Array, priors: Priors) -> Mixture:
-    """The M-step: the prediction `start` and the responsibilities r [n, K]."""
-    (K, d), p, n = start.mean.shape, len(start.pooled), len(r)
-    i, j, _ = pairs(d, p)
-    second, first, count = np.split(r.T @ rows.F, [p, p + d], 1)  # [K, p], [K, d], [K, 1]
-    u = (priors.mean * (start.mean - rows.centre) + first) / (priors.mean + count)
-    A = second - first[:, i] * u[:, j] - u[:, i] * first[:, j] + count * u[:, i] * u[:, j]
-    size = (1 + priors.cov) * n
-    pooled = ridge((priors.cov * n * start.pooled + A.sum(0)) / size, size, d)
-    cov, before = pooled[None], n * start.weight[:, None]
-    if len(start.cov) == K:
-        kept = priors.cov * before
-        cov = (kept * start.cov + A + d * pooled) / (kept + count + d)
-    weight = (count + priors.weight * before)[:, 0] / ((1 + priors.weight) * n) + LEAST
-    moved = {"mean": rows.centre + u, "cov": cov, "weight": weight / weight.sum()}
-    return start._replace(**moved, pooled=pooled)
-
-
 def em(
     start: Mixture, rows: Terms, rounds: int, priors: Priors = STREAM, only: Array | None = None
 ) -> Mixture:
     """EM from the prediction `start`; only [n, K]: the components that a row may belong to."""
-    mix, (i, j, _) = start, pairs(start.mean.shape[1], len(start.pooled))
+    (K, d), p, n, mix = start.mean.shape, len(start.pooled), len(rows.F), start
+    (i, j, _), before = pairs(d, p), n * start.weight[:, None]
     for _ in range(rounds):
         joint = log_joint(mix, rows)
-        r = responsibilities(joint if only is None else np.where(only, joint, -np.inf))
-        last, mix = mix, update(start, rows, r, priors)
-        way = ((mix.mean - last.mean) ** 2 / mix.pooled[i == j]).sum(1)
+        r = softmax(joint if only is None else np.where(only, joint, -np.inf), 1)  # [n, K]
+        second, first, count = np.split(r.T @ rows.F, [p, p + d], 1)  # [K, p], [K, d], [K, 1]
+        u = (priors.mean * (start.mean - rows.centre) + first) / (priors.mean + count)
+        A = second - first[:, i] * u[:, j] - u[:, i] * first[:, j] + count * u[:, i] * u[:, j]
+        size, mean = (1 + priors.cov) * n, rows.centre + u
+        pooled = ridge((priors.cov * n * start.pooled + A.sum(0)) / size, size, d)
+        cov, kept = pooled[None], priors.cov * before
+        if len(start.cov) == K:
+            cov = (kept * start.cov + A + d * pooled) / (kept + count + d)
+        weight = (count + priors.weight * before)[:, 0] / ((1 + priors.weight) * n) + LEAST
+        way = ((mean - mix.mean) ** 2 / pooled[i == j]).sum(1)
+        mix = start._replace(mean=mean, cov=cov, weight=weight / weight.sum(), pooled=pooled)
         if (mix.weight * way).max() < SETTLED**2:
             break
     return mix
 
 
+@threadpool_limits.wrap(1)  # the same bits whatever the machine
 def fit(X: Array, y: Array, components: int, classes: int) -> Mixture:
     """EM within each class of labelled rows, from k-means."""
     n, d = X.shape
     p, need = (d, ROWS_WIDE) if d > WIDE else (d * (d + 1) // 2, ROWS * d)
-    near = np.zeros((n, 0), bool)  # [n, K] the rows that each component starts from
-    owner: list[int] = []
+    owner, part = list[int](), np.zeros(n, int)  # part: the component that a row starts in
     present, index = np.unique(y, return_inverse=True)
     for c in present:
         own = np.flatnonzero(y == c)
         k = int(np.clip(len(own) // need, 1, components))
-        part = np.zeros((n, k), bool)
-        with threadpool_limits(1):  # the same bits whatever the machine
-            part[own, KMeans(k, n_init=STARTS, random_state=0).fit(X[own]).labels_] = True
-        near, owner = np.c_[near, part], owner + [c] * k
-    i, j, _ = pairs(d, p)
+        part[own] = len(owner) + KMeans(k, n_init=STARTS, random_state=0).fit(X[own]).labels_
+        owner += [c] * k
+    K, (i, j, _) = len(owner), pairs(d, p)
+    near = part[:, None] == np.arange(K)  # [n, K]
     mean = np.stack([X[rows].mean(0) for rows in near.T])
     within = X - np.stack([X[y == c].mean(0) for c in present])[index]
     pooled = ridge((within[:, i] * within[:, j]).mean(0), n, d)
-    K, budget = len(owner), network_numbers(d, classes)
-    one = K * (2 * d + 1) + (K + 1) * p > budget  # covariances of their own are too many numbers
-    cov = np.repeat(pooled[None], 1 if one else K, 0)
+    few = K * (2 * d + 1) + (K + 1) * p <= network_numbers(d, classes)  # with a covariance of each
+    cov = np.repeat(pooled[None], K if few else 1, 0)
     start = Mixture(np.array(owner), mean, cov, near.mean(0), pooled, 0 * mean, 0.0)
     return em(start, terms(X, p), GOLD_ROUNDS, GOLD, only=y[:, None] == start.owner)
 
@@ -208,12 +172,11 @@ def network_numbers(d: int, classes: int) -> int:
     return (d + 1) * 100 + 101 * 100 + 101 * classes
 
 
-def posterior(mix: Mixture | Rule, X: Array, classes: int) -> Array:
+def posterior(mix: Mixture, X: Array, classes: int) -> Array:
     """p(c | x) of rows [n, d]: [n, C]."""
     p, of = mix.cov.shape[1], np.eye(classes)[mix.owner]
     blocks = np.array_split(X, len(X) * (p + X.shape[1] + 1) // BLOCK + 1)
-    parts = [responsibilities(log_joint(mix, terms(b, p))) @ of for b in blocks]
-    return np.concatenate(parts)
+    return np.concatenate([softmax(log_joint(mix, terms(b, p)), 1) @ of for b in blocks])
 
 
 @dataclass(frozen=True)
@@ -251,30 +214,23 @@ class Tracker(Labeler):
         rows = terms(X, len(self.members[0].pooled))
         moved = [self.move(m, rows) for m in self.members]
         self.members, foreseen = [m for m, _ in moved], [log_p for _, log_p in moved]
-        scores = np.array([m.score for m in self.members])
         p = [posterior(m, X, C) for m in self.members]
         y = np.stack([q.argmax(1) for q in p])
         ahead = 0.0 if self.first else self.stay * (y != y[self.best]).sum(1)
-        self.best, self.first = int(np.argmax(scores - ahead)), False
-        mix = self.members[self.best]
-        share = np.bincount(mix.owner, mix.weight, C)
-        log = {
-            "member": float(self.best),
-            "foreseen": float(foreseen[self.best]),
-            "share_least": float(share.min()),
-            "model_numbers": float(sum(m.numbers for m in self.members)),
-        }
-        labels = check_scores(torch.from_numpy(p[self.best]), "the mixture's probabilities")
-        return Tracked(labels.argmax(1), Rows(step.X, labels.argmax(1)), log, mix)
+        self.best = int(np.argmax(np.array([m.score for m in self.members]) - ahead))
+        self.first, scores = False, torch.from_numpy(p[self.best])
+        labels = check_scores(scores, "the mixture's probabilities").argmax(1)
+        log = {"member": float(self.best), "foreseen": float(foreseen[self.best])}
+        log["model_numbers"] = float(sum(m.numbers for m in self.members))
+        return Tracked(labels, Rows(step.X, labels), log, self.members[self.best])
 
     def move(self, mix: Mixture, rows: Terms) -> tuple[Mixture, float]:
         """(the member after the segment, mean log p(x) of its rows by the prediction)"""
         start = mix._replace(mean=mix.mean + mix.velocity)
-        starts, costs = [start], [0.0]
-        for s in (1.0, growth(start, rows)):
-            centre = start.weight @ start.mean
-            starts.append(start._replace(mean=rows.centre + s * (start.mean - centre)))
-            costs.append(MOVE + GROWTH * np.log(s) ** 2)
+        gaps = start.mean - start.weight @ start.mean  # from the centre of the whole picture
+        sizes = 1.0, growth(start, rows)
+        starts = [start, *(start._replace(mean=rows.centre + s * gaps) for s in sizes)]
+        costs = [0.0, *(MOVE + GROWTH * np.log(s) ** 2 for s in sizes)]
         log_p = [log_sum(log_joint(one, rows)).mean() for one in starts]
         chosen = int(np.argmax(np.array(log_p) - costs))
         found = em(starts[chosen], rows, self.rounds)
@@ -286,11 +242,9 @@ class Tracker(Labeler):
 
 def growth(mix: Mixture, rows: Terms) -> float:
     """s^2 = (spread of the rows - spread within components) / (spread between them), pooled = 1."""
-    d, p = mix.mean.shape[1], len(mix.pooled)
-    i, j, times = pairs(d, p)
-    A, u = inverse(mix.pooled[None], d)[0][0], mix.mean - mix.weight @ mix.mean
-    by = times * (A if p == d else A[i, j])
-    cov = np.broadcast_to(mix.cov, (len(u), p))
-    within, between = mix.weight @ cov @ by, mix.weight @ (u[:, i] * u[:, j]) @ by
+    (K, d), p, u = mix.mean.shape, len(mix.pooled), mix.mean - mix.weight @ mix.mean
+    (i, j, _), by = pairs(d, p), inverse(mix.pooled[None], d)[1][0]
+    within = mix.weight @ np.broadcast_to(mix.cov, (K, p)) @ by
+    between = mix.weight @ (u[:, i] * u[:, j]) @ by
     square = (rows.F[:, :p].mean(0) @ by - within) / max(between, 1e-12)
     return float(np.sqrt(np.clip(square, 1 / 16, 16)))

@@ -38,8 +38,7 @@ def task(config: DictConfig) -> float:
     if os.path.isdir(hydra.runtime.cwd):
         os.chdir(hydra.runtime.cwd)  # a Ray worker may have been started elsewhere
     alone, words = hydra.mode == RunMode.RUN, list(hydra.overrides.task)
-    folder, number = Path(hydra.run.dir), 0
-    tags = {"output_dir": hydra.runtime.output_dir}
+    folder, number, tags = Path(hydra.run.dir), 0, {"output_dir": hydra.runtime.output_dir}
     if not alone:
         folder, number = Path(hydra.sweep.dir), hydra.job.num
         tags |= {"sweep": sweep_id(folder), "job": str(number)}
@@ -77,9 +76,8 @@ class Job:
 
         self.setup, self.tell, self.tags = setup, tell, tags
         self.table = table = experiment.load(setup)
-        sha256 = table.sha256[:12]
-        self.say(f"data {table.name}: {table.source}, {table.standing}, SHA-256 {sha256}")
-        for note in table.notes:
+        about = f"{table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"
+        for note in (f"data {table.name}: {about}", *table.notes):
             self.say(note)
         for seed in setup.seeds:
             experiment.cut(setup, table, seed)  # refused before anything is recorded
@@ -89,7 +87,7 @@ class Job:
         self.ledger = Ledger(self.store)
         if "sweep" not in tags:
             for name in self.ledger.stale():
-                self.say(f"its process was killed earlier, it is made again: {name}")
+                self.say(f"its process was killed earlier: {name}")
 
     def say(self, text: str) -> None:
         """A line for the log and the screen."""
@@ -101,23 +99,21 @@ class Job:
         setup, tell, group = self.setup, self.tell, self.group
         finished = {} if setup.force else self.ledger.finished(group)
         row = {**vars(group.names), "standing": self.table.standing, "group_key": group.group_key}
-        row |= {"experiment": self.store.experiment_id}
-        tell(row=row | {"reads_labels": setup.method.labeler.privileged})
+        row["reads_labels"] = setup.method.labeler.privileged
+        tell(row=row | {"experiment": self.store.experiment_id})
         failures = []
         for seed in setup.seeds:
-            if seed not in finished:
-                try:
-                    made = self.record(seed)
-                    finished |= self.ledger.finished(group) if made is None else {seed: made}
-                except UserError:
-                    raise
-                except Exception as error:  # of this seed; the others are run all the same
-                    log.exception("seed %d failed", seed)
-                    failures.append(error)
-            if seed in finished:
+            try:
+                if seed not in finished:
+                    finished[seed] = self.record(seed)
                 metrics = finished[seed].metrics
                 shown = {name: metrics[name] for name in SHOWN if name in metrics}
                 tell(runs=[*tell.report.runs, {"seed": seed, "metrics": shown}])
+            except UserError:
+                raise
+            except Exception as error:  # of this seed; the others are run all the same
+                log.exception("seed %d failed", seed)
+                failures.append(error)
             tell(done=tell.report.done + 1, t=0)
         tell(row=tell.report.row | {"parent": self.ledger.update_parent(group)})
         if setup.tracking.model:
@@ -126,32 +122,24 @@ class Job:
             raise failures[0]
         return fmean(finished[seed].metrics["acc_online"] for seed in setup.seeds)
 
-    def record(self, seed: int) -> "Finished | None":
-        """Run a seed and log it; None if another process has finished it meanwhile."""
+    def record(self, seed: int) -> "Finished":
+        """Run a seed and log it, unless another process finishes it meanwhile."""
         from sdsl import experiment
         from sdsl.core.state import Checkpoint
         from sdsl.tracking.identity import run_key
 
-        setup, group = self.setup, self.group
-
-        def waiting() -> None:
-            self.say(f"seed {seed} is being made by another process: waiting for it")
-
+        setup, group, seconds = self.setup, self.group, self.setup.checkpoint.seconds
+        waiting = partial(self.say, f"waiting for another process that runs seed {seed}")
         with self.ledger.recording(group, seed, self.tags, setup.force, waiting) as run_id:
             if run_id is None:
-                return None
+                return self.ledger.finished(group)[seed]
             T = experiment.cut(setup, self.table, seed).T
             self.tell(stage=f"{group.names} · seed {seed}", t=0, T=T)
             # Another CPU may round differently: a run that it began is not continued here.
             words = f"{run_key(group.group_key, seed)} {provenance.tags()['cpu']}"
             key = hashlib.sha256(words.encode()).hexdigest()[:32]
-            seconds = setup.checkpoint.seconds
-            checkpoint = Checkpoint(
-                CHECKPOINTS / f"{key}.safetensors",
-                key,
-                float("inf") if seconds is None else seconds,
-                self.say,
-            )
+            file = CHECKPOINTS / f"{key}.safetensors"
+            checkpoint = Checkpoint(file, key, seconds, self.say)
             if setup.force or seconds is None:
                 checkpoint.remove()
             trial = experiment.run(setup, seed, self.table, self.tell.step, checkpoint)

@@ -1,11 +1,12 @@
-"""The default launcher: one process per core; a job whose process is killed costs no other job.
+"""The default launcher: one process per core; a killed process costs no other job.
 
 Hydra's joblib launcher loses the whole sweep with one killed worker. Here each slot is a pool of
-one process, so that a death is that of one job, which is tried once more. All jobs are composed
-and checked first, and the longest are started first.
+one process, so only one job is lost, and it is tried once more. All jobs are composed and checked
+first, and the longest are started first.
 """
 
 import logging
+import math
 import multiprocessing
 import os
 import signal
@@ -85,9 +86,9 @@ class LocalLauncher(Launcher):
         except UserError as error:
             raise UserError(f"{error}\n(in the job {typed})") from None
         rows = [source.get("expect", {}).get("rows", 0) for source in config.dataset.sources]
-        T = min(max(rows) / made.dataset.segment_size, made.stream.max_segments or float("inf"))
+        T = min(max(rows) / made.dataset.segment_size, made.stream.max_segments or math.inf)
         cost = T * T * made.dataset.segment_size * len(made.seeds)  # cells of R times rows
-        return Job(index, typed, config, cost or float("inf"))
+        return Job(index, typed, config, cost or math.inf)
 
     def _in_processes(self, queue: list[Job], slots: int) -> dict[int, JobReturn]:
         returns: dict[int, JobReturn] = {}
@@ -95,7 +96,7 @@ class LocalLauncher(Launcher):
 
         def begin(pool: ProcessPoolExecutor, job: Job) -> None:
             job.tries += 1
-            # Its process starts here, with Ctrl-C blocked: that is for the command alone.
+            # Its process starts here, with Ctrl-C blocked: the command alone handles it.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             running[pool.submit(work, job.config, self.task, self.context)] = pool, job
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

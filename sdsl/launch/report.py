@@ -26,7 +26,7 @@ class Report:
     t: int = 0  # segments of the present seed
     T: int = 0
     online: float = 0.0  # Acc_t so far
-    notes: list[str] = field(default_factory=list)  # lines to be read afterwards, too
+    notes: list[str] = field(default_factory=list)  # lines that stay on the screen
     ended: bool = False
     failure: str = ""  # the cause
     row: dict[str, Any] = field(default_factory=dict)  # of the table: names, standing, ...

@@ -9,6 +9,8 @@ import math
 import shutil
 import sys
 import threading
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,17 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 
 from sdsl import interrupt
 from sdsl.errors import UserError
 from sdsl.launch import table
 from sdsl.launch.report import FOLDER, Report, read, sweep_id
-from sdsl.progress import Bar
 from sdsl.tracking.address import masked
 
 POLL = 0.5  # seconds between two looks at the reports
+MINUTE = 60.0  # between two lines about the same work, where there is no terminal
 running: "Watch | None" = None
 failed = False  # whether a job of this command failed
 
@@ -32,14 +36,8 @@ failed = False  # whether a job of this command failed
 class Screen(Callback):
     """`hydra.callbacks.screen` of conf/config.yaml."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {}  # workers get a copy, which shows nothing
-
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         start(Watch(config, Path(config.hydra.run.dir), jobs=1, alone=True))
-
-    def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
-        end()
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         watch = Watch(config, Path(config.hydra.sweep.dir), count_jobs(config), alone=False)
@@ -51,14 +49,18 @@ class Screen(Callback):
         interrupt.install()  # again: MLflow is imported now
         start(watch)
 
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+    def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
         end()
+
+    on_multirun_end = on_run_end
 
 
 def start(watch: "Watch") -> None:
     global running, failed
     running, failed = watch, False
-    watch.begin()
+    shutil.rmtree(watch.folder / FOLDER, ignore_errors=True)
+    (watch.folder / FOLDER).mkdir(parents=True)
+    watch.thread.start()
 
 
 def end(whole: bool = True) -> str:
@@ -92,7 +94,7 @@ class Watch:
         self.folder, self.jobs, self.alone = folder, jobs, alone
         self.tracking, self.seeds = config.tracking, len(config.seed["values"])
         self.ledger: Any = None
-        self.reports: dict[int, Report] = {}
+        self.reports: list[Report] = []
         self.said: set[Any] = set()  # notes, and ends of jobs
         self.bar, self.over = Bar(), threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
@@ -104,12 +106,7 @@ class Watch:
 
         self.ledger = Ledger(Store(self.tracking.uri, self.tracking.experiment))
         for name in self.ledger.stale():
-            self.bar.say(f"its process was killed earlier, it is made again: {name}")
-
-    def begin(self) -> None:
-        shutil.rmtree(self.folder / FOLDER, ignore_errors=True)
-        (self.folder / FOLDER).mkdir(parents=True)
-        self.thread.start()
+            self.bar.say(f"its process was killed earlier: {name}")
 
     def _watch(self) -> None:
         while not self.over.wait(POLL):
@@ -117,16 +114,16 @@ class Watch:
 
     def show(self) -> None:
         """Read the reports, print what is new, move the bar."""
-        self.reports = read(self.folder)
+        self.reports = list(read(self.folder).values())
         text = self._text_alone() if self.alone else self._text()
-        for report in self.reports.values():
+        for report in self.reports:
             for note in report.notes:
                 self._once(note, note)
             if report.failure and not self.alone:
                 self._once(report.job, f"failed: {report.words}: {report.failure}")
-            elif report.ended and not self.alone and not self.bar.terminal:
+            elif report.ended and not self.alone and self.bar.disable:
                 self._once(report.job, f"{text} | {report.words}")
-        self.bar.show(text, sum(report.share() for report in self.reports.values()), self.jobs)
+        self.bar.show(text, sum(report.share() for report in self.reports), self.jobs)
 
     def _once(self, key: Any, text: str) -> None:
         if key not in self.said:
@@ -135,22 +132,22 @@ class Watch:
 
     def _text(self) -> str:
         """'3 of 8 jobs, 1 failed, job 4: segment 12 of 31, 0:01:35 left'"""
-        reports = list(self.reports.values())
-        ended = [report for report in reports if report.ended]
+        ended = [report for report in self.reports if report.ended]
         text = f"{len(ended)} of {self.jobs or 'an unknown number of'} jobs"
         if failures := sum(bool(report.failure) for report in ended):
             text += f", {failures} failed"
-        for one in [report for report in reports if report.T and not report.ended][:2]:
+        for one in [report for report in self.reports if report.T and not report.ended][:2]:
             text += f", job {one.job}: segment {one.t} of {one.T}"
-        # Jobs that the store had say nothing about speed.
+        # Jobs whose runs were all in the store do not count for the speed.
         known = sum(not report.computed and not report.failure for report in ended)
-        done = sum(report.share() for report in reports) - known
+        done = sum(report.share() for report in self.reports) - known
         return text + self.bar.left(done, (self.jobs or 0) - known)
 
     def _text_alone(self) -> str:
         """'ours · satimage · seed 0: segment 3 of 31, Acc_t so far 83.20, 0:00:12 left'"""
-        if (report := self.reports.get(0)) is None:
+        if not self.reports:
             return "starting"
+        report = self.reports[0]
         text = report.stage
         if report.T:
             text += f": segment {report.t} of {report.T}, Acc_t so far {100 * report.online:.2f}"
@@ -162,14 +159,13 @@ class Watch:
         self.thread.join()
         self.show()
         self.bar.stop()
-        reports = list(self.reports.values())
-        rows = table.of_reports(reports)
+        rows = table.of_reports(self.reports)
         if self.ledger is not None:
             self.ledger.end_sweep(sweep_id(self.folder))  # runs of workers that were lost
-            if whole and len(reports) < (self.jobs or 0):
+            if whole and len(self.reports) < (self.jobs or 0):
                 rows = table.with_stored(rows, self.tracking, sweep_id(self.folder))
         table.print_table(rows, self.tracking.uri)
-        failures = [report for report in reports if report.failure]
+        failures = [report for report in self.reports if report.failure]
         for report in failures if not self.alone else ():  # the command prints that of one run
             print(f"FAILED {report.words}\n  {report.failure}", file=sys.stderr)
         shutil.rmtree(self.folder / FOLDER, ignore_errors=True)
@@ -177,9 +173,39 @@ class Watch:
 
     def stopped(self) -> str:
         """'Stopped: 3 of 8 runs are done, 5 are left. The same command continues.'"""
-        begun = [report for report in self.reports.values() if report.row]
+        begun = [report for report in self.reports if report.row]
         done = sum(len(report.runs) for report in begun)
         total = sum(report.seeds for report in begun)
         total += self.seeds * ((self.jobs or len(begun)) - len(begun))
         left = f"{done} of {total} runs are done, {total - done} are left"
         return f"Stopped: {left}. The same command continues."
+
+
+class Bar(Progress):
+    """On standard error: a bar in a terminal, a line per minute in a pipe, and lines that stay."""
+
+    def __init__(self) -> None:
+        columns = BarColumn(30, pulse_style="cyan"), TextColumn("{task.description}", markup=False)
+        console = Console(stderr=True)
+        super().__init__(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self.begun = self.last = time.monotonic()
+        self.add_task("starting", total=None)
+        self.start()
+
+    def show(self, text: str, done: float, total: float | None) -> None:
+        """The work as it is now; `total` is None if it is not known."""
+        self.update(self.task_ids[0], description=text, completed=done, total=total)
+        if self.disable and time.monotonic() > self.last + MINUTE:
+            self.say(text)
+
+    def say(self, text: str) -> None:
+        """Print a line that stays."""
+        self.last = time.monotonic()
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def left(self, done: float, total: float) -> str:
+        """', 0:01:35 left'; empty before anything is done and after the last."""
+        if not 0 < done < total:
+            return ""
+        seconds = (time.monotonic() - self.begun) * (total / done - 1)
+        return f", {timedelta(seconds=round(seconds))} left"

@@ -57,6 +57,13 @@ class Row:
             "data": self.standing,
         }
 
+    def best(self, metric: str, rows: Iterable["Row"]) -> bool:
+        """Whether no row of this stream has a better mean, of those that read no labels."""
+        fair = [row for row in rows if row.values(metric) and not row.reads_labels]
+        place = self.stream, self.setting
+        means = [fmean(row.values(metric)) for row in fair if (row.stream, row.setting) == place]
+        return self in fair and min(means) < fmean(self.values(metric)) == max(means)
+
 
 def of_reports(reports: Iterable[Report]) -> list[Row]:
     """A row per config that has finished runs, in the order of the jobs."""
@@ -77,52 +84,36 @@ def with_stored(rows: Sequence[Row], tracking: Any, sweep: str) -> list[Row]:
     stored = results(tracking.uri, tracking.experiment, f"tags.sweep = '{sweep}'", settings=())
     found = {row.group_key: row for row in rows}
     for key, runs in stored.groupby("group_key") if len(stored) else ():
-        if key in found:
-            continue
-        first = runs.iloc[0]
-        names = {name: first[name] for name in ("variant", "stream", "setting", "standing")}
-        metrics = runs.set_index("seed").select_dtypes("number").to_dict("index")
-        made = {int(seed): values for seed, values in metrics.items()}
-        found[key] = Row(**names, group_key=key, experiment="", runs=made, computed=len(made))
+        if key not in found:
+            first, made = runs.iloc[0], runs.set_index("seed").select_dtypes("number")
+            names = {name: first[name] for name in ("variant", "stream", "setting", "standing")}
+            metrics = {int(seed): values for seed, values in made.to_dict("index").items()}
+            found[key] = Row(
+                **names, group_key=key, experiment="", runs=metrics, computed=len(made)
+            )
     return list(found.values())
 
 
 def print_table(rows: Sequence[Row], uri: str | None) -> None:
-    """On standard output, the same however the results got there but for the last two lines."""
+    """Print to standard output; only the last two lines depend on what was computed now."""
     if not rows:
         return
     cells = [row.cells() for row in rows]
     heads = [head for head in cells[0] if any(one[head] for one in cells)]
-    drawn = Table()
+    drawn, marked = Table(), False
     for head in heads:
         drawn.add_column(head, justify="right" if head in ("n", "swapped") else "left")
-    best = {head: _best(rows, metric) for head, metric in METRICS.items()}
     for row, one in zip(rows, cells, strict=True):
-        marked = {head for head in heads if one[head] and row in best.get(head, [])}
-        texts = (Text(one[h] + " *", "bold") if h in marked else Text(one[h]) for h in heads)
-        drawn.add_row(*texts)
+        best = {h for h in heads if h in METRICS and one[h] and row.best(METRICS[h], rows)}
+        drawn.add_row(*(Text(one[h] + " *", "bold") if h in best else Text(one[h]) for h in heads))
+        marked |= bool(best)
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(drawn)
     parts = [f"{head}: {MEANING[head]}" for head in heads if head in MEANING]
     parts += ["±: std over n seeds (ddof=1)"] if any(len(row.runs) > 1 for row in rows) else []
-    parts += ["*: best on its stream of those that read no labels"] if any(best.values()) else []
+    parts += ["*: best on its stream of those that read no labels"] if marked else []
     for line in (f"In %. {'; '.join(parts)}.", *_where(rows, uri)):
         console.print(line, highlight=False, soft_wrap=True, markup=False)
-
-
-def _best(rows: Sequence[Row], metric: str) -> list[Row]:
-    """Of each stream with more than one row the best mean or means; none that reads labels."""
-    fair: dict[tuple[str, str], list[tuple[float, Row]]] = {}
-    for row in rows:
-        if row.values(metric) and not row.reads_labels:
-            mean = fmean(row.values(metric))
-            fair.setdefault((row.stream, row.setting), []).append((mean, row))
-    best = []
-    for some in fair.values():
-        high = max(mean for mean, _ in some)
-        if min(mean for mean, _ in some) < high:
-            best += [row for mean, row in some if mean == high]
-    return best
 
 
 def _where(rows: Sequence[Row], uri: str | None) -> list[str]:
@@ -130,12 +121,10 @@ def _where(rows: Sequence[Row], uri: str | None) -> list[str]:
     runs, made = sum(len(row.runs) for row in rows), sum(row.computed for row in rows)
     lines = [f"{runs} run{'s' if runs > 1 else ''}, {made} of them made now."]
     if experiment := next((row.experiment for row in rows if row.experiment), ""):
-        parents = [row.parent for row in rows if row.parent]
-        if len(rows) == 1:
-            where = f"tags.group_key = '{rows[0].group_key}'"
-            lines.append(view(store_uri(uri), experiment, where=where))
-        else:
-            lines.append(view(store_uri(uri), experiment, parents, where="tags.kind = 'group'"))
+        one = len(rows) == 1
+        where = f"tags.group_key = '{rows[0].group_key}'" if one else "tags.kind = 'group'"
+        parents = [row.parent for row in rows if row.parent and not one]
+        lines.append(view(store_uri(uri), experiment, parents, where))
     return lines
 
 

@@ -28,9 +28,8 @@ from sdsl.datasets.columns import prepare
 from sdsl.datasets.files import Input, inputs, user_path
 from sdsl.datasets.tables import Frame, read
 from sdsl.errors import UserError
-from sdsl.use import saved
 from sdsl.use.config import LabelSettings
-from sdsl.use.follower import Follower
+from sdsl.use.follower import Follower, foreign, loaded
 
 STATE = Path(".sdsl", "state.sdsl")
 READY = Path(".sdsl", "ready")
@@ -71,14 +70,13 @@ class Deployment:
         """The files that are there: once, or with watch=true again and again."""
         while True:
             found = inputs(given.files, self.out)
-            if given.watch:  # a file that still grows waits for the next look
-                until = time.time() - given.every
-                found = [one for one in found if one.path.stat().st_mtime <= until]
-            elif not found:
-                raise UserError(f"files={', '.join(given.files)}: there is no such file.")
-            yield found
             if not given.watch:
+                if not found:
+                    raise UserError(f"files={', '.join(given.files)}: there is no such file.")
+                yield found
                 return
+            until = time.time() - given.every  # a file that still grows waits for the next look
+            yield [one for one in found if one.path.stat().st_mtime <= until]
             time.sleep(given.every)
 
     def new(self, found: Sequence[Input]) -> list[Input]:
@@ -172,7 +170,7 @@ class Deployment:
 
     def save(self) -> None:
         """From here on the labels count."""
-        saved.save(self.out / STATE, self.follower, deployment=asdict(self.book))
+        self.follower.save(self.out / STATE, deployment=asdict(self.book))
 
     def publish(self) -> None:
         """Move the copies that the state lists; delete others, of a process that was killed."""
@@ -201,7 +199,7 @@ def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterat
         with FileLock(out / STATE.parent / "lock", timeout=0):
             if (out / STATE).exists():  # the modules of the config at hand are trusted
                 fresh = follower
-                with saved.loaded(out / STATE, saved.foreign(config)) as (follower, state):
+                with loaded(out / STATE, foreign(config)) as (follower, state):
                     book = Book(**state["deployment"])
                 refuse_others(follower, fresh, out)
             deployment = Deployment(out, follower, book, gold)
@@ -213,18 +211,15 @@ def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterat
 
 def refuse_others(old: Follower, new: Follower, out: Path) -> None:
     """The model of a folder goes on only with the settings and gold that it was begun with."""
-    was, now = (
-        {**one.config, "seed": one.seed, "gold, label=, drop= or use=": _gold_of(one)}
-        for one in (old, new)
-    )
+
+    def begun(one: Follower) -> dict[str, Any]:
+        gold = one.columns, one.labels.tolist(), one.gold.X.numpy().tobytes(), one.gold.y.tolist()
+        return {**one.config, "seed": one.seed, "gold, label=, drop= or use=": gold}
+
+    was, now = begun(old), begun(new)
     if others := [name for name in now if was[name] != now[name]]:
         text = f"out={out} was begun with another {', '.join(others)}."
         raise UserError(f"{text} Use the same, or another out=.")
-
-
-def _gold_of(follower: Follower) -> tuple[Any, ...]:
-    rows, labels = follower.gold, follower.labels.tolist()
-    return follower.columns, labels, rows.X.numpy().tobytes(), rows.y.tolist()
 
 
 def read_gold(patterns: Sequence[str], label: str) -> tuple[pd.DataFrame, np.ndarray, GoldRows]:

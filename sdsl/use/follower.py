@@ -1,13 +1,21 @@
-"""One model on its way along a stream without labels: the engine's step, and a record of each.
+"""One model on its way along a stream without labels: the engine's step, a record of each, a file.
 
 The first fit takes its scale from gold and the first segment, as in an evaluation, so it waits for
 that segment. Predictions asked for before come from a second model, fitted to gold alone and then
 forgotten: asking never changes later labels.
+
+The settings in a file name the classes of the method's parts. Only sdsl's own, scikit-learn's and
+those of modules that the reader names are made: a file cannot choose the code that reads it.
 """
 
+import json
 import logging
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -22,17 +30,19 @@ from sdsl.core.finite import NotFinite
 from sdsl.core.learner import Learner
 from sdsl.core.network import graph, layer_sizes
 from sdsl.core.rows import Rows
+from sdsl.core.state import load_state, save_state
 from sdsl.datasets.columns import Plan
 from sdsl.errors import UserError
 from sdsl.experiment import one_thread
-from sdsl.use.monitor import FAR, Monitor
+from sdsl.use.monitor import FAR, Moments, Monitor
 
+KIND = "StreamClassifier 2"  # of a file, with its version
+TRUSTED = ("sdsl.core", "sdsl.labelers", "sdsl.replays", "sklearn")  # modules and those in them
 SECTIONS = ("method", "labeler", "replay", "lookback", "learner", "stream")  # of a config
 # The first columns of the history; then class shares and what the method logs.
 RECORD = ("step", "rows", "seconds", "warnings", "confidence", "drift", "far", "valley")
 CHUNK = 10_000  # rows asked for at a time
 ARRAYS = Plan([], [], "")  # rows come as arrays, not as tables
-Ask = Callable[[Tensor], Tensor]
 log = logging.getLogger(__name__)
 
 
@@ -107,38 +117,30 @@ class Follower:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Classes [n] by the model as it is now."""
-        return self._ask(X, lambda learner: learner.predict)
+        return self._ask(X, Learner.predict)
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
-        """[n, C]: w p + (1 - w) / C with w = min(1, (2 / farness)^2), p those of the model.
-
-        A classifier that gives labels only (1-NN) is certain of them.
-        """
-
-        def asked(learner: Learner) -> Ask:
-            if learner.classifier is None:  # in double precision, so that no batch size matters
-                theta = [p.double() for p in learner.theta]
-                return lambda x: graph(x.double(), theta).softmax(1)
-            one_hot = torch.eye(learner.classes)
-            certain = lambda x: one_hot[learner.predict(x)]  # noqa: E731
-            return getattr(learner.classifier, "probabilities", certain)
-
-        p = self._ask(X, asked)
+        """[n, C]: w p + (1 - w) / C with w = min(1, (2 / farness)^2), p those of the model."""
+        p = self._ask(X, probabilities)
         w = np.minimum(1.0, (FAR / np.maximum(self.monitor.farness(X), FAR)) ** 2)[:, None]
         return w * p + (1 - w) / p.shape[1]
 
-    def _ask(self, X: np.ndarray, question: Callable[[Learner], Ask]) -> np.ndarray:
+    def _ask(self, X: np.ndarray, ask: Callable[[Learner, Tensor], Tensor]) -> np.ndarray:
         """The answers to all rows, some at a time; before the first step by gold alone."""
         with one_thread():
             model = self.adaptation if self.adaptation.t else self._preview()
-            ask = question(model.learner)
-            return torch.cat([ask(model.scaler(x)) for x in tensor(X).split(CHUNK)]).numpy()
+            parts = [model.scaler(x) for x in tensor(X).split(CHUNK)]
+            return torch.cat([ask(model.learner, x) for x in parts]).numpy()
 
     def _preview(self) -> Adaptation:
         if self.preview is None:
             self.preview = self._new()
             self.preview.begin(self.gold.X)
         return self.preview
+
+    def save(self, path: str | Path, **more: Any) -> None:
+        """Write one file, whole or not at all; `more` is plain data."""
+        save_state(path, {"kind": KIND, "follower": self.state(), **more})
 
     def state(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -149,7 +151,7 @@ class Follower:
             "columns": self.columns.plain(),
             "gold": vars(self.gold),
             "adaptation": self.adaptation.state() if self.adaptation.t else None,
-            "monitor": self.monitor.state(),
+            "monitor": vars(self.monitor.last),
             "records": list(self.records),
         }
 
@@ -161,12 +163,55 @@ class Follower:
         made = cls(state["config"], X, y, labels, state["seed"], columns)
         if state["adaptation"] is not None:
             made.adaptation.restore(state["adaptation"])
-        made.monitor.restore(state["monitor"])
+        made.monitor.last = Moments(**state["monitor"])
         made.records = state["records"]
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:  # for copies and process pools
         return Follower.from_state, (self.state(),)
+
+
+@contextmanager
+def loaded(path: str | Path, modules: Sequence[str] = ()) -> Iterator[tuple[Follower, Any]]:
+    """(the follower of a file, all that the file holds); errors inside refuse the file."""
+    state = load_state(path)
+    if not isinstance(state, Mapping) or state.get("kind") != KIND:
+        raise UserError(f"{path}: not the file of a {KIND}, as this version of sdsl writes it.")
+    try:
+        for module in foreign(state["follower"]["config"], (*TRUSTED, *modules)):
+            raise UserError(
+                f"{path} names a class of the module {module}, which is not one of sdsl's. If you "
+                f"trust it, name it: modules=['{module}']."
+            )
+        yield Follower.from_state(state["follower"]), state
+    except (KeyError, TypeError, ValueError, AttributeError, ImportError, RuntimeError) as error:
+        raise UserError(f"{path}: damaged ({type(error).__name__}: {error}).") from None
+
+
+def foreign(config: Mapping[str, Any], trusted: Sequence[str] = TRUSTED) -> list[str]:
+    """The modules of a config's classes that are not among the trusted ones or in them."""
+
+    def inside(module: str) -> bool:
+        return any(f"{module}.".startswith(f"{parent}.") for parent in trusted)
+
+    modules = set()
+    for target in re.findall(r'"_target_": "([^"]*)"', json.dumps(config)):
+        module = target.rpartition(".")[0]
+        if inside(module):  # perhaps the class is only imported there
+            if not isinstance(found := resolve_name(target), type):
+                raise ValueError(f"{target} is no class")
+            module = found.__module__
+        modules.add(module)
+    return sorted(module for module in modules if not inside(module))
+
+
+def probabilities(learner: Learner, x: Tensor) -> Tensor:
+    """[n, C]; a classifier that gives labels only (1-NN) is certain of them."""
+    if learner.classifier is None:  # in double precision, so that no batch size matters
+        return graph(x.double(), [p.double() for p in learner.theta]).softmax(1)
+    if own := getattr(learner.classifier, "probabilities", None):
+        return own(x)
+    return torch.eye(learner.classes)[learner.predict(x)]
 
 
 def tensor(X: np.ndarray) -> Tensor:

@@ -4,10 +4,9 @@ Distances are in spreads of a class, z(x) = min_c sqrt(mean_j ((x_j - m_cj) / s_
 a row like the others, whatever the units. Farness is z over `reach`, the z of 99 % of known rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -119,9 +118,3 @@ class Monitor:
         if numbers["far"] > FAR_SHARE or np.median(far) > UNLIKE:
             alarms.append(f"unlike anything seen ({numbers['far']:.0%} of rows far)")
         return numbers, alarms
-
-    def state(self) -> dict[str, Any]:
-        return vars(self.last)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.last = Moments(**state)

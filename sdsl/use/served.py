@@ -25,8 +25,7 @@ from sdsl.datasets.columns import prepare
 from sdsl.errors import UserError
 from sdsl.tracking.address import store_uri
 from sdsl.tracking.store import PatientClient
-from sdsl.use import saved
-from sdsl.use.follower import Follower
+from sdsl.use.follower import Follower, foreign, loaded
 
 NAME, STATE = "model", "state.sdsl"
 
@@ -43,7 +42,7 @@ class Served(NamedTuple):
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any]) -> Served:
     """Called by MLflow; it runs the code that was logged along, components of one's own too."""
-    with saved.loaded(path, model_config["modules"]) as (follower, _):
+    with loaded(path, model_config["modules"]) as (follower, _):
         return Served(follower)
 
 
@@ -78,12 +77,12 @@ def log_model(follower: Follower, rows: pd.DataFrame, run_id: str, uri: str | No
     The run stays as it is, FINISHED too, which `mlflow.pyfunc.log_model` would change. It has the
     model from the last call on.
     """
-    client, own = PatientClient(store_uri(uri)), saved.foreign(follower.config)
+    client, own = PatientClient(store_uri(uri)), foreign(follower.config)
     place = client.get_run(run_id).info.experiment_id
     made = client.create_logged_model(place, NAME, run_id, model_type="classifier")
     packages = [import_module(name.partition(".")[0]) for name in ("sdsl", *own)]
     with TemporaryDirectory() as folder:
-        saved.save(state := Path(folder, STATE), follower)
+        follower.save(state := Path(folder, STATE))
         mlflow.pyfunc.save_model(
             path=f"{folder}/{NAME}",
             mlflow_model=Model(made.artifact_location, run_id, model_id=made.model_id),

@@ -3,19 +3,14 @@
 from dataclasses import MISSING, fields
 
 import pytest
-from cli import ROOT
 from hydra.utils import get_class
+from support import ROOT, options
 
-from sdsl.config import component, composed, names, parts, sections, setup
+from sdsl.config import composed, names, parts, sections, setup
 from sdsl.config.refusals import REFUSED, message
 from sdsl.errors import UserError
 
 CONF = ROOT / "conf"
-
-
-def options(group: str) -> list[str]:
-    files = (CONF / group).rglob("*.yaml")
-    return sorted(file.relative_to(CONF / group).with_suffix("").as_posix() for file in files)
 
 
 @pytest.mark.parametrize("group", ["method", "labeler", "replay", "probe", "seed"])
@@ -52,35 +47,20 @@ def test_the_command_line_wins_over_the_method():
     assert type(made.method.replay).__name__ == "Joint" and made.method.lookback.size == 7
 
 
-def test_a_component_with_values_changed():
-    made = component("labeler", "confidence", size=7, fit={"steps": 3})
-    assert (made.size, made.fit.steps, made.fit.batch) == (7, 3, 32)
-
-
-def test_a_folder_of_ones_own(tmp_path):
-    (tmp_path / "labeler").mkdir()
-    (tmp_path / "labeler" / "mine.yaml").write_text("defaults: [confidence, _self_]\nsize: 3\n")
-    assert composed("labeler=mine", config_dir=str(tmp_path))["labeler"]["size"] == 3
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["method=our"], "Did you mean 'ours'?"),
         (["metod=st"], "Did you mean 'method'?"),
         (["seed=papr"], "Did you mean 'paper'?"),
-        (["lookback.siez=3"], "Did you mean 'size'?"),
         (["learner.pretain.lr=1"], "Did you mean 'pretrain'?"),
         (["+labeler.roundz=3"], "labeler has no setting 'roundz'. Did you mean 'rounds'? Choices:"),
-        (["+lookback.q=1"], "lookback has no setting 'q'. Choices: select, shares, size."),
         (["+labler.rounds=3"], "The config has no section 'labler'. Did you mean 'labeler'?"),
         (["labeler.rounds=-1"], "labeler.rounds=-1 should be greater than or equal to 1."),
         (["labeler.rounds=2.5"], "labeler.rounds=2.5 should be a valid integer."),
         (["labeler.ils=gramm"], "labeler.ils='gramm' should be 'project', 'gram' or 'off'."),
-        (["labeler.fit.steps=-1"], "labeler.fit.steps=-1 should be greater than or equal to 0."),
+        (["labeler.fit.steps=-1"], "labeler.fit.steps=-1 should be greater"),
         (["learner.pretrain.lr=inf"], "learner.pretrain.lr=inf should be a finite number."),
-        (["learner.hidden=[-1]"], "learner.hidden=-1 should be greater"),
-        (["lookback.size=abc"], "lookback.size='abc' should be a valid integer."),
         (["stream.gold=foo"], "stream.gold='foo' should be 'segment' or 'record'"),
         (["stream.max_segments=0"], "stream.max_segments=0 should be greater"),
         (["eval.every=0"], "eval.every=0"),
@@ -92,10 +72,8 @@ def test_a_folder_of_ones_own(tmp_path):
         (["seed.values=[]"], "seed.values=[]"),
         (["seed.values=[-1]"], "seed.values=-1 should be greater"),
         (["force=perhaps"], "not a valid bool"),
-        (["tracking.model=perhaps"], "not a valid bool"),
         (["~labeler.rounds"], "labeler.rounds has no value"),
         (["labeler._target_=nobodys.package.Labels"], "No module named 'nobodys'"),
-        (["labeler._target_=sdsl.labelers.none.Nothing"], "sdsl.labelers.none.Nothing"),
         (["labeler=none", "labeler._target_=sdsl.replays.none.NoReplay"], "expected a Labeler"),
         (["labeler=none", "~labeler._target_"], "labeler needs a _target_"),
         (["method=scargc", "stream.scaler=running"], "Set stream.scaler=frozen."),
@@ -129,8 +107,3 @@ def test_refusals(words, said):
 )
 def test_names(words, name):
     assert str(names(setup(composed(*words), words))) == name
-
-
-def test_a_users_own_keys_are_kept():
-    config = composed("+note=hi", "+tags.owner=me")
-    assert setup(config).config["note"] == "hi" and config["tags"] == {"owner": "me"}

@@ -20,8 +20,8 @@ from sdsl.errors import UserError
 )
 def test_integers_become_one_list(word, values):
     line = ["-m", "dataset=glob(*)", word, "method=st"]
-    before, new, after = (*rewrite(line)[:2],), rewrite(line)[2], rewrite(line)[3]
-    assert (before, after) == (("-m", "dataset=glob(*)"), "method=st")
+    *before, new, after = rewrite(line)
+    assert (before, after) == (line[:2], "method=st")
     override = OverridesParser.create().parse_override(new)
     assert override.key_or_group == "seed.values" and not override.is_sweep_override()
     assert override.value() == values

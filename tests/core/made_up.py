@@ -13,7 +13,7 @@ from sdsl.core.learner import Learner
 from sdsl.core.lookback import Lookback
 from sdsl.core.rows import Rows
 from sdsl.core.settings import Positive, settings
-from sdsl.core.stream import Stream, StreamConfig
+from sdsl.core.stream import Cut, Stream, StreamConfig
 
 SIZE, TEST, T = 30, 11, 6
 DATA = support.blobs(rows=SIZE * (T + 1), classes=3, d=4, drift=2.0, spread=1.0)
@@ -68,7 +68,7 @@ class Act(Replay):
 def stream(data=DATA, seed=0, cut=None, **config) -> Stream:
     shipped = {"gold": "segment", "scaler": "frozen", "max_segments": None, "prefix": "literal"}
     sizes = {"segment_size": SIZE, "test_size": TEST, "gold_per_class": 5}
-    made = support.Cut(**sizes | {"calibrated_segments": None} | (cut or {}))
+    made = Cut(**sizes | {"calibrated_segments": None} | (cut or {}))
     return Stream(data, made, StreamConfig(**shipped | config), seed)
 
 

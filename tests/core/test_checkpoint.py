@@ -45,17 +45,6 @@ def test_a_stopped_run_goes_on_bit_for_bit(replay, every, made):
     assert made.said == ["continued at segment 3 of 6", "continued at segment 6 of 6"]
 
 
-def test_removing_leaves_files_of_other_runs(made):
-    made_up.run(checkpoint=made())
-    other = made().file.with_name("b.sdsl")
-    other.touch()
-    made().remove()
-    assert list(other.parent.iterdir()) == [other]
-    other.unlink()
-    made().remove()
-    assert not other.parent.exists()
-
-
 def test_a_file_that_is_no_checkpoint_of_this_run_is_not_used_and_not_touched(made):
     whole = left_behind(made_up.run())
     made_up.run(checkpoint=made())

@@ -1,7 +1,6 @@
 """Plain data written and read again; any other file is refused, and none is executed."""
 
 import os
-import pickle
 from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
@@ -15,18 +14,13 @@ from support import bits
 from sdsl.core.state import load_state, save_state
 from sdsl.errors import UserError
 
-TENSORS = torch.arange(24.0).view(2, 3, 4)[:, 1:, ::2], torch.zeros(2, 0, 3), torch.tensor([True])
-TENSORS = (
-    *TENSORS,
-    torch.tensor(5),
-    torch.arange(6.0).view(2, 3).mT,
-    torch.tensor(torch.nan).double(),
-)
 PLAIN = {
     "numbers": [2**70, 0.1, -float("inf"), True, None, "ä"],
     3: (1, (2.5, [])),
     (1, "a"): {},
-    "tensors": [*TENSORS, torch.Generator().manual_seed(3).get_state()],
+    "numbers in tensors": [torch.tensor(value) for value in ([[], []], [True], 5, torch.nan)],
+    "tensors": [torch.arange(24.0).view(2, 3, 4)[:, 1:, ::2], torch.arange(6.0).view(2, 3).mT],
+    "random numbers": torch.Generator().manual_seed(3).get_state(),
     "arrays": [np.arange(6).reshape(2, 3)[:, ::-1], np.float32([[1.5]]), np.array(7), np.zeros(0)],
 }
 
@@ -60,16 +54,8 @@ def test_other_things_are_refused_by_their_place(thing, tmp_path):
 
 
 ABOUT = {"format": "sdsl state", "version": "2"}
-BAD = [
-    "",
-    "{}",
-    "[" * 100_000,
-    '{"tensor": "y"}',
-    '{"tensor": []}',
-    '{"list": 3}',
-    '{"float": "x"}',
-]
-BAD += ['{"dict": [[{"list": []}, 1]]}', '{"object": "os.system"}']
+TREES = ("", "{}", "[" * 100_000, '{"tensor": "y"}', '{"tensor": []}', '{"list": 3}')
+TREES += ('{"float": "x"}', '{"dict": [[{"list": []}, 1]]}', '{"object": "os.system"}')
 
 
 @pytest.mark.parametrize(
@@ -78,7 +64,7 @@ BAD += ['{"dict": [[{"list": []}, 1]]}', '{"object": "os.system"}']
         (None, "not a state that this version of sdsl reads"),
         (ABOUT | {"format": "another"}, "format 'another'"),
         (ABOUT | {"version": "3"}, "version '3'; expected 'sdsl state', 2"),
-        *[(ABOUT | {"tree": tree}, "not a whole state file") for tree in BAD],
+        *[(ABOUT | {"tree": tree}, "not a whole state file") for tree in TREES],
     ],
 )
 def test_foreign_newer_and_damaged_files_are_refused(about, says, tmp_path):
@@ -95,10 +81,8 @@ class Run:
 def test_nothing_in_a_file_is_executed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch.save({"a": Run()}, "a")
-    Path("b").write_bytes(pickle.dumps(Run()))
-    for name in ("a", "b"):
-        with pytest.raises(UserError, match="not a whole state file"):
-            load_state(name)
+    with pytest.raises(UserError, match="not a whole state file"):
+        load_state("a")
     assert not Path("executed").exists()
 
 
@@ -118,11 +102,9 @@ def test_damage_is_refused_or_harmless(tmp_path):
 
 def test_files_that_cannot_be_read_or_written(tmp_path, monkeypatch):
     save_state(tmp_path / "a", {"x": 1})
-    for missing in ("none", "a/below a file"):
+    for missing in ("none", "a/below a file", "."):
         with pytest.raises(UserError, match=r"no such file|cannot be read"):
             load_state(tmp_path / missing)
-    with pytest.raises(UserError):
-        load_state(tmp_path)
     for nowhere in ("none/b", "a/b"):
         with pytest.raises(UserError, match="cannot be written"):
             save_state(tmp_path / nowhere, {})

@@ -1,4 +1,4 @@
-"""What the dataset tests share: a cache of their own, files made up, the original files if there."""
+"""What the dataset tests share: an empty cache, files made up, the original files if there."""
 
 import os
 from collections.abc import Callable

@@ -6,12 +6,12 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import numpy as np
 import pytest
-from dataset_support import ARCHIVE, EIGHT, dataset, gzipped
+from dataset_support import ARCHIVE, EIGHT, dataset
 
+from sdsl.core.rows import Table
+from sdsl.core.state import load_state
 from sdsl.datasets import cache, load, sources
-from sdsl.datasets.files import Content
 from sdsl.errors import UserError
 
 TEXT = "1.0,2.0,a\n3.0,4.0,b\n" * 10
@@ -70,11 +70,7 @@ def test_a_download_that_is_wrong_or_fails_leaves_nothing(remote, data, tmp_path
     assert kept(data) == []
 
 
-def test_the_hash_of_git():
-    assert Content(Path(), b"hello\n", "").git_blob == "ce013625030ba8dba906f756967f9e9ca394464a"
-
-
-@pytest.mark.parametrize("name", [*EIGHT, *(f"archive/{name}" for name in ARCHIVE)])
+@pytest.mark.parametrize("name", [*EIGHT, *ARCHIVE])
 def test_every_download_is_pinned(name):
     for source in dataset(name)["sources"]:
         host, _, path = source.get("url", "").partition("githubusercontent.com/")
@@ -83,23 +79,18 @@ def test_every_download_is_pinned(name):
         assert all(len(found) in (40, 64) for found in source.get("hashes", {}))
 
 
-def damages(entry: bytes):
-    yield from (b"", entry[:100], entry[:-1], b"PK" + entry, entry[:-1] + bytes([entry[-1] ^ 1]))
-
-
 def test_a_parsed_table_comes_from_the_cache_with_its_bits(own, data, monkeypatch):
     first, (entry,) = own(TEXT), kept(data)
     whole = entry.read_bytes()
-    for damaged in damages(whole):  # the last one has another number in it
+    other = whole[:-1] + bytes([whole[-1] ^ 1])  # another number
+    for damaged in (b"", whole[:100], whole[:-1], b"PK" + whole, other):
         entry.write_bytes(damaged)
-        assert own(TEXT).digest() == first.digest() and entry.read_bytes() == whole
+        assert own(TEXT).digest() == first.digest()
+        assert Table(**load_state(entry)["table"]).digest() == first.digest()
     monkeypatch.setattr(sources, "framed", lambda *_: pytest.fail("parsed again"))
     again = own(TEXT)
-    assert np.array_equal(again.X, first.X) and again.X.dtype == np.float32
-    assert vars(again) | {"X": 0, "y": 0} == vars(first) | {"X": 0, "y": 0}
     assert again.digest() == first.digest()
-    packed = own(gzipped(TEXT), "other.csv.gz", segment_size=4)  # the same rows: no matter where
-    assert packed.digest() == first.digest() and packed.source == "file other.csv.gz"
+    assert vars(again) | {"X": 0, "y": 0} == vars(first) | {"X": 0, "y": 0}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +98,6 @@ def test_a_parsed_table_comes_from_the_cache_with_its_bits(own, data, monkeypatc
     [
         (TEXT.replace("4.0", "5.0"), {}, [3, 5], ("a", "b")),
         (TEXT, {"label": 0, "drop": ["2"]}, [4], ("1", "3")),
-        (TEXT, {"drop": ["0"]}, [4], ("a", "b")),
         (TEXT, {"use": ["1", "0"]}, [4, 3], ("a", "b")),
     ],
 )

@@ -17,36 +17,26 @@ SCARGC = (
 )
 
 
-@pytest.mark.parametrize(
-    ("late", "times", "expected"),
-    [
-        (0, [0, 2, 4], [[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]]),
-        # Begins a step late, at 1; the jump at 2 starts the next piece.
-        (1, [0, 2, 2, 4], [[0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0.5, 0.5], [0, 0, 0, 1]]),
-    ],
-)
-def test_keyframes_are_blended_as_by_hand(late, times, expected):
-    assert keyframes.basis(times, late, segments=len(expected)).tolist() == expected
+NAMES = ("mg_2c_2d", "ug_2c_2d", "ug_2c_3d", "ug_2c_5d")
+# The original of UG_2C_3D is not to be had.
+DRAWN = [(name, "data") for name in NAMES] + [(n, "originals") for n in NAMES if n != "ug_2c_3d"]
 
 
-@pytest.mark.parametrize("root", ["drawn", "original"])
-@pytest.mark.parametrize("name", ["mg_2c_2d", "ug_2c_2d", "ug_2c_3d", "ug_2c_5d"])
-def test_means_and_deviations_are_those_of_the_keyframes(name, root, request):
+@pytest.mark.parametrize(("name", "files"), DRAWN)
+def test_means_and_deviations_are_those_of_the_keyframes(name, files, request):
     """Of the draw, and of the original that the table was fitted to."""
-    if (original := root == "original") and name == "ug_2c_3d":
-        pytest.skip("the original of UG_2C_3D is not to be had")
-    found = load(dataset(name), request.getfixturevalue("originals") if original else NOWHERE)
-    table = keyframes.load(name)
-    assert found.standing != "regenerated" or not original
+    found, table = load(dataset(name), request.getfixturevalue(files)), keyframes.load(name)
+    assert files == "data" or found.standing != "regenerated"
     X = found.X.astype(float).reshape(table.segments, table.segment_size, -1)
     y = found.y.reshape(table.segments, -1)
+    assert 0.49 < (np.diff(found.y) != 0).mean() < 0.51  # mixed
+    n = table.segment_size // len(table.classes)  # rows of each class in every segment
     now = np.arange(table.late, table.segments + table.late)
     now = now * table.times[-1] / now[-1]
     z = []
     for c, modes in enumerate(table.classes.values()):
-        rows = np.stack([x[labels == c] for x, labels in zip(X, y, strict=True)])
-        n = table.segment_size // len(table.classes)
-        assert rows.shape[1] == n  # the classes have equal shares of every segment
+        assert ((y == c).sum(1) == n).all()
+        rows = X[y == c].reshape(table.segments, n, -1)
         for j in range(X.shape[2]):
             path = [  # of each mode: mean and variance at the segments
                 [np.interp(now, table.times, np.array(mode[of])[:, j]) for of in ("mean", "var")]
@@ -56,16 +46,7 @@ def test_means_and_deviations_are_those_of_the_keyframes(name, root, request):
             total = variances.mean(0) + means.var(0)
             z.append((rows[..., j].mean(1) - means.mean(0)) / np.sqrt(total / n))
             z.append((rows[..., j].var(1) / total - 1) / np.sqrt(2 / n))
-    print(name, root, np.sqrt(np.mean(np.square(z))), np.abs(z).max())
     assert np.sqrt(np.mean(np.square(z))) < 1.1 and np.abs(z).max() < 4.5
-
-
-def test_rows_of_a_draw_are_mixed_and_the_same_whatever_the_seed():
-    np.random.seed(1)
-    X, y = keyframes.draw(keyframes.load("mg_2c_2d"))
-    np.random.seed(2)
-    assert np.array_equal(X, keyframes.draw(keyframes.load("mg_2c_2d"))[0])
-    assert 0.49 < (np.diff(y) != 0).mean() < 0.51  # as in the original, .498
 
 
 def test_the_stand_in_is_as_hard_for_scargc_as_the_original():
@@ -87,11 +68,10 @@ def drawn_path(**changes):
 
 
 def test_a_random_path_has_its_sizes_and_its_seed():
-    one = drawn_path(classes=4, modes=2, features=5, path_seed=3)
-    assert one.X.shape == (4000, 5) and one.name == "dev_path_3" and one.standing == "regenerated"
+    one, again, other = (drawn_path(classes=4, modes=2, path_seed=seed) for seed in (3, 3, 4))
+    assert one.X.shape == (4000, 3) and one.name == "dev_path_3" and one.standing == "regenerated"
     assert (np.stack([np.bincount(y) for y in one.y.reshape(20, 200)]) == 50).all()
-    assert drawn_path(classes=4, modes=2, features=5, path_seed=3).digest() == one.digest()
-    assert drawn_path(classes=4, modes=2, features=5, path_seed=4).digest() != one.digest()
+    assert one.digest() == again.digest() != other.digest()
 
 
 def test_an_exchange_ends_where_the_other_class_began():
@@ -115,11 +95,6 @@ def means(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """[segments, classes, d]"""
     rows = zip(X, y, strict=True)
     return np.stack([[x[c == k].mean(0) for k in range(y.max() + 1)] for x, c in rows])
-
-
-def test_shapes_are_fixed_by_their_seed():
-    assert np.array_equal(drawn()[0], drawn()[0])
-    assert not np.array_equal(drawn()[0], drawn(shapes_seed=1)[0])
 
 
 def length(v: np.ndarray) -> np.ndarray:
@@ -195,6 +170,7 @@ def test_noise_has_its_form(noise):
     assert ((z**4).mean() > 5) == (noise != "normal")  # 3 if normal
 
 
-def test_binary_features_are_coins():
-    X, _ = drawn(binary=True, features=20)
-    assert set(np.unique(X)) == {0, 1}
+def test_a_draw_is_fixed_by_its_seed_and_binary_if_asked():
+    one, again, other = (drawn(binary=True, shapes_seed=seed)[0] for seed in (0, 0, 1))
+    assert np.array_equal(one, again) and not np.array_equal(one, other)
+    assert set(np.unique(one)) == {0, 1}

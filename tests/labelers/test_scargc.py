@@ -11,18 +11,14 @@ from sdsl.core.rows import Rows
 from sdsl.labelers.scargc import centroids, inherit, k_means, modes
 
 
-def test_a_cluster_inherits_from_the_nearest_old_centroid():
-    old, old_y = torch.tensor([[0.0, 0], [10, 0]]), torch.tensor([0, 1])
-    y, origin = inherit(torch.tensor([[9.0, 0], [1, 0]]), old, old_y)
-    assert y.tolist() == [1, 0]
-    assert origin.tolist() == [[10, 0], [0, 0]]
-
-
-def test_a_class_that_nobody_inherits_takes_the_nearest_cluster():
-    old, old_y = torch.tensor([[0.0, 0], [10, 0]]), torch.tensor([0, 1])
-    y, origin = inherit(torch.tensor([[-1.0, 0], [4, 0]]), old, old_y)  # both nearer to class 0
-    assert y.tolist() == [0, 1]
-    assert origin[1].tolist() == [10, 0]
+@pytest.mark.parametrize(
+    ("new", "labels"),
+    [([9.0, 1], [1, 0]), ([-1.0, 4], [0, 1])],  # both nearer to class 0: class 1 takes its nearest
+)
+def test_a_cluster_inherits_from_the_nearest_old_centroid(new, labels):
+    old, old_y = torch.tensor([[0.0], [10]]), torch.tensor([0, 1])
+    y, origin = inherit(torch.tensor(new)[:, None], old, old_y)
+    assert y.tolist() == labels and torch.equal(origin, old[labels])
 
 
 def test_k_means_by_hand_and_an_empty_cluster_stays():

@@ -5,8 +5,6 @@ import pytest
 import support
 from scipy.stats import norm
 
-from sdsl.labelers import static_bound
-
 
 def gaussians(rows: int) -> support.Table:
     """Two classes whose means are two deviations apart."""
@@ -29,16 +27,3 @@ def test_a_changed_test_label_changes_no_choice():
     for name in ("heldout_acc", "candidate"):
         assert np.array_equal(trial.outcome.curves[name], poisoned.curves[name])
     assert not np.array_equal(trial.outcome.R, poisoned.R)
-
-
-@pytest.mark.parametrize(
-    ("n", "classes", "kinds"),
-    [(400, 2, "TTNNNSSS"), (60, 2, "TTNNSSS"), (20_000, 2, "TTNNN"), (5, 5, "TTSSS")],
-)
-def test_candidates_as_far_as_rows_allow(n, classes, kinds):
-    """Trees; neighbours where there are as many; support vectors where they are affordable."""
-    y = np.arange(n) % classes
-    made = static_bound.candidates(y)
-    initials = {"HistGradientBoostingClassifier": "T", "KNeighborsClassifier": "N", "SVC": "S"}
-    assert "".join(initials[type(model).__name__] for model in made) == kinds
-    assert made[0].early_stopping == (n >= 10 * classes)

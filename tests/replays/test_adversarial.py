@@ -10,46 +10,30 @@ from made_steps import learner, same, two_sided
 from support import blobs, run
 
 from sdsl.config.schema import component
-from sdsl.core.draws import Batches, Draws
+from sdsl.core.draws import Batches
 from sdsl.core.network import affine, graph
 from sdsl.core.rows import Rows
-from sdsl.replays.adversarial import annealed, domain_head, domain_loss, reversal
+from sdsl.replays.adversarial import domain_head
 
 
-def adapted(settings=None, **rows):
-    now, pseudo = two_sided(**rows)
-    of, short = learner(2, 8, 6, 2), {"steps": 5, "batch": 64}
-    component("replay", "adversarial", **short | (settings or {})).replay(now, pseudo, of)
+def adapted(**rows):
+    of = learner(2, 8, 6, 2)
+    component("replay", "adversarial", steps=5, batch=64).replay(*two_sided(**rows), of)
     return of
 
 
-class Reverse(torch.autograd.Function):
+def reversal(x, strength):
     """The paper's layer R(x) = x with dR/dx = -strength."""
-
-    @staticmethod
-    def forward(ctx, x, strength):
-        ctx.strength = strength
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return -ctx.strength * grad, None
-
-
-def test_domain_loss_and_its_slope_are_autograds():
-    logits = (3 * Draws(3, "u").normal(10, 1)).requires_grad_()
-    side = torch.tensor([1.0] * 5 + [-1.0] * 5)  # D, then X_t
-    expected = F.softplus(side * logits[:, 0]).mean()
-    slope = torch.autograd.grad(expected, logits)[0]
-    found = logits.detach().numpy().copy()
-    assert domain_loss(found) == pytest.approx(expected.item(), rel=1e-5)
-    torch.testing.assert_close(torch.from_numpy(found), slope)
+    x = x.clone()
+    x.register_hook(lambda grad: -strength * grad)
+    return x
 
 
 def test_replay_is_descent_through_the_reversal_layer():
-    (now, _), plain = two_sided(), learner(2, 8, 6, 2)
+    (now, pseudo), (again, _) = two_sided(), two_sided()
+    found, plain = learner(2, 8, 6, 2), learner(2, 8, 6, 2)
     how = {"steps": 5, "batch": 8, "width": 5, "lr": 0.1, "momentum": 0.9}
-    found = adapted(how)
+    log = component("replay", "adversarial", **how).replay(again, pseudo, found)
     head = domain_head(6, 5, now.draws)
     theta = [layer.requires_grad_() for layer in (*plain.theta, *head)]
     optimizer = torch.optim.SGD(theta, momentum=0.9)
@@ -59,21 +43,16 @@ def test_replay_is_descent_through_the_reversal_layer():
         f = x
         for layer in plain.theta[:-1]:
             f = affine(f, layer).relu()
-        domain = graph(Reverse.apply(f, reversal(k / 5)), head)[:, 0]
+        strength = 2 / (1 + math.exp(-10 * k / 5)) - 1
+        domain = graph(reversal(f, strength), head)[:, 0]
         errors = F.cross_entropy(affine(f, plain.theta[-1]), y, reduction="none")
-        optimizer.param_groups[0]["lr"] = 0.1 * annealed(k / 5)
+        confused = F.softplus(side * domain).mean()
+        optimizer.param_groups[0]["lr"] = 0.1 * (1 + 10 * k / 5) ** -0.75
         optimizer.zero_grad()
-        ((w * errors).sum() + F.softplus(side * domain).mean()).backward()
+        ((w * errors).sum() + confused).backward()
         optimizer.step()
     torch.testing.assert_close(found.theta, [p.detach() for p in plain.theta])
-
-
-def test_schedules():
-    assert reversal(0) == 0
-    assert reversal(0.1) == pytest.approx((math.e - 1) / (math.e + 1))
-    assert reversal(1) == pytest.approx(0.99990920)
-    assert annealed(0) == 1
-    assert annealed(1) == pytest.approx(11**-0.75)
+    assert log["loss_domain"] == pytest.approx(float(confused.detach()), rel=1e-5)
 
 
 def test_pseudo_labels_are_never_read_and_stored_rows_may_be_missing():

@@ -133,13 +133,6 @@ def test_no_rows_and_rows_without_a_class():
     assert of.predict(middle).tolist() == [2]  # the snapshots remember it
 
 
-@pytest.mark.parametrize("labeler", ["none", "confidence", "scargc", "tracker"])
-def test_it_classifies_with_any_labeler(labeler):
-    data = support.blobs(rows=1200, classes=3, drift=0.3)
-    words = f"labeler={labeler}", "replay=mixture", "stream.scaler=frozen"
-    assert support.run(*words, data=data).outcome.R.min() > 0.95
-
-
 def test_snapshots_keep_what_the_present_forgets():
     data = support.blobs(rows=1200, classes=3, drift=3.0, spread=0.8)
     final = [

@@ -13,8 +13,6 @@ from sdsl.core.draws import Batches
 from sdsl.core.network import graph
 from sdsl.core.rows import Rows
 
-every_way = pytest.mark.parametrize("adapt", ["encoder", "all"])
-
 
 def small(**settings):
     of, now = learner(2, 8, 8, 2), step(Rows.empty(2), Rows.empty(2), some_rows(30).X)
@@ -59,31 +57,23 @@ def slow_replay(how, theta, now):
     return [p.detach() for p in free + source[k:]], resets
 
 
-@every_way
-@pytest.mark.parametrize(("reset", "resets"), [(0.0, 0), (0.2, 2), (1.0, 6)])
-def test_a_whole_replay_against_autograd(adapt, reset, resets):
-    """reset=1.0: the entropy below the gate is always too low, and every step goes back."""
-    how, of, now = small(adapt=adapt, gate=0.7, rho=0.3, reset=reset)
+@pytest.mark.parametrize("adapt", ["encoder", "all"])
+@pytest.mark.parametrize(
+    ("gate", "reset", "resets"),
+    [
+        (0.7, 0.0, 0),
+        (0.7, 0.2, 2),
+        (0.7, 1.0, 6),  # the entropy below the gate is always too low: every step goes back
+        (0.0, 1.0, 0),  # no row is reliable
+    ],
+)
+def test_a_whole_replay_against_autograd(adapt, gate, reset, resets):
+    how, of, now = small(adapt=adapt, gate=gate, rho=0.3, reset=reset)
     before = of.copy()
     log = how.replay(now, Pseudo(None, Rows.empty(2)), of)
     theta, times = slow_replay(how, before, step(Rows.empty(2), Rows.empty(2), now.X))
     assert log["resets"] == times
     for mine, slow, p0 in zip(of.theta, theta, before, strict=True):
         torch.testing.assert_close(mine.double(), slow, rtol=1e-3, atol=1e-5)
-        assert torch.equal(mine, p0) == (resets == 6 or (adapt == "encoder" and p0 is before[-1]))
-
-
-@every_way
-def test_no_reliable_row_no_movement(adapt):
-    how, of, now = small(adapt=adapt, gate=0.0)
-    before = of.copy()
-    how.replay(now, Pseudo(None, Rows.empty(2)), of)
-    assert all(map(torch.equal, of.theta, before))
-
-
-@every_way
-def test_entropy_falls(adapt):
-    how, of, now = small(adapt=adapt, gate=1.0, reset=0.0, steps=30)
-    before = entropy(now.X, of.theta).mean()
-    how.replay(now, Pseudo(None, Rows.empty(2)), of)
-    assert entropy(now.X, of.theta).mean() < before - 0.02
+        fixed = adapt == "encoder" and p0 is before[-1]
+        assert torch.equal(mine, p0) == (fixed or gate == 0 or resets == 6)

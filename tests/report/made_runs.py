@@ -37,23 +37,18 @@ def made(
 
 
 def joined(*parts: Runs) -> Runs:
-    """All runs of the parts."""
-    names = {name for part in parts for name in part.curves}
+    """All runs of the parts, without curves."""
     return Runs(
         pd.concat([part.frame for part in parts]),
         {run: R for part in parts for run, R in part.R.items()},
-        {n: {r: c for p in parts for r, c in p.curves.get(n, {}).items()} for n in names},
-        {key: config for part in parts for key, config in part.configs.items()},
+        configs={key: config for part in parts for key, config in part.configs.items()},
     )
 
 
-def with_curves(runs: Runs, **curves: Mapping[str, Sequence[float]]) -> Runs:
-    """The runs with curves, the same for every seed: noise=... is that of both flatness probes."""
-    noise = curves.pop("noise", {})
-    curves |= dict(flatness_one_sided=noise, flatness_symmetric=noise)
-    points = {
-        name: {run: np.array(own[m]) for run, m in runs.frame.variant.items() if m in own}
-        for name, own in curves.items()
-    }
+def with_noise(runs: Runs, noise: Mapping[str, Sequence[float]]) -> Runs:
+    """The runs with the curves of both flatness probes, the same for every seed of a method."""
+    known = runs.frame.variant[runs.frame.variant.isin([*noise])]
+    points = {run: np.array(noise[method]) for run, method in known.items()}
+    curves = {"flatness_one_sided": points, "flatness_symmetric": points}
     configs = {key: {"probe": {"bounds": BOUNDS}} for key in runs.configs}
-    return dataclasses.replace(runs, curves=points, configs=configs)
+    return dataclasses.replace(runs, curves=curves, configs=configs)

@@ -1,4 +1,4 @@
-"""Intervals, ranks and interquartile means, against enumeration, SciPy and hand-made numbers."""
+"""Intervals, ranks and interquartile means, against enumeration and hand-made numbers."""
 
 import itertools
 
@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_runs import joined, made
-from scipy import stats
 
 from sdsl.report import statistics
 from sdsl.report.statistics import bootstrap, differences, interquartile_mean, paired, ranking
@@ -29,7 +28,6 @@ def test_the_interval_is_that_of_all_redrawn_means(values):
 
 def test_intervals_of_few_values():
     assert np.isnan(bootstrap(np.array([0.5]))).all()
-    assert bootstrap(np.array([0.9 - 0.8, 0.8 - 0.7])) == pytest.approx((0.1, 0.1), abs=1e-12)
     low, high = bootstrap(np.array([0.9 - 0.8, 0.8 - 0.7]))
     assert low == high, "differences that are equal but for their last bit"
 
@@ -37,7 +35,6 @@ def test_intervals_of_few_values():
 def test_mean_ranks_share_ties():
     means = pd.DataFrame({"a": [0.9, 0.5], "b": [0.9, 0.7], "c": [0.1, 0.6]})
     assert statistics.mean_ranks(means).to_dict() == {"a": 2.25, "b": 1.25, "c": 2.5}
-    assert statistics.mean_ranks(means).tolist() == stats.rankdata(-means, axis=1).mean(0).tolist()
 
 
 def test_the_interquartile_mean():
@@ -55,9 +52,7 @@ def test_a_ranking_is_of_methods_without_labels_that_ran_on_all_streams():
         made("mine", ours=[0.0], st=[1.0]),
     )
     found = ranking(runs, "acc_online")
-    assert found.streams == ["spam", "twonorm"] and found.table.index.tolist() == [
-        *("ours", "st", "record")
-    ]
+    assert found.streams == ["spam", "twonorm"] and [*found.table.index] == ["ours", "st", "record"]
     assert found.table["rank"].tolist() == [1.25, 2.0, 2.75]  # ties: 1.5 twice, and 2.5 twice
     assert found.table.loc["ours", "lowest"] == pytest.approx(0.65)
     assert found.table.loc["record", "mean"] == pytest.approx(0.425)
@@ -70,26 +65,16 @@ def test_a_ranking_is_of_methods_without_labels_that_ran_on_all_streams():
     pd.testing.assert_frame_equal(again.table, found.table, check_exact=True)
 
 
-def test_a_clear_winner_is_first_in_every_draw():
-    found = ranking(made("mine", a=[0.9, 0.8], b=[0.1, 0.2]), "acc_final")
-    best = found.table.loc["a"]
-    assert (best["rank"], best.low, best.high, best["first"]) == (1, 1, 1, 1)
-    assert found.best == "a" and found.alike == [] and found.table.loc["b", "ahead"] == 0
-
-
-def test_equal_methods_are_level_in_every_draw():
-    found = ranking(made(ours=[0.6], st=[0.6]), "acc_final")
-    assert found.table[["rank", "first", "ahead"]].to_numpy().tolist() == [[1.5, 1, 1]] * 2
-
-
-def test_where_another_method_leads():
+def test_rankings_with_a_known_answer():
+    clear = ranking(made("mine", a=[0.9, 0.8], b=[0.1, 0.2]), "acc_final")
+    assert clear.table.loc["a", ["rank", "low", "high", "first"]].tolist() == [1, 1, 1, 1]
+    assert clear.best == "a" and clear.alike == [] and clear.table.loc["b", "ahead"] == 0
+    level = ranking(made(ours=[0.6], st=[0.6]), "acc_final")
+    assert level.table[["rank", "first", "ahead"]].to_numpy().tolist() == [[1.5, 1, 1]] * 2
     parts = [made(s, a=[0.9], b=[0.5]) for s in ("x", "y")]
-    found = ranking(joined(*parts, made("z", a=[0.7], b=[0.75])), "acc_final")
-    assert found.leads == [("z", "b", 0.75, 0.7)]
-
-
-def test_one_method_is_not_ranked():
-    assert ranking(made(ours=[0.5], jt=[0.9]), "acc_final") is None
+    led = ranking(joined(*parts, made("z", a=[0.7], b=[0.75])), "acc_final")
+    assert led.leads == [("z", "b", 0.75, 0.7)]
+    assert ranking(made(ours=[0.5], jt=[0.9]), "acc_final") is None  # one method alone
 
 
 def test_differences_to_every_method():

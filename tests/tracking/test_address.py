@@ -28,10 +28,8 @@ def test_a_store_in_memory_is_refused(uri):
 
 
 def test_the_file_of_a_store(empty_folder):
-    assert sqlite_file("sqlite:////a/b.db?timeout=60") == Path("/a/b.db")
     assert sqlite_file("sqlite:///b.db") == empty_folder / "b.db"
     assert sqlite_file("sqlite:///file:/a/b.db?uri=true") == Path("/a/b.db")
-    assert sqlite_file("http://a/b.db") is None
 
 
 @pytest.mark.parametrize(

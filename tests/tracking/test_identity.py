@@ -7,7 +7,7 @@ from support import blobs, composed
 
 from sdsl.config import setup
 from sdsl.tracking import identity
-from sdsl.tracking.identity import code_sha256, describe, run_key, targets
+from sdsl.tracking.identity import describe, run_key, targets
 
 
 def key(config: dict, table=None) -> str:
@@ -65,20 +65,16 @@ def component(folder: Path, name: str, text: str = "", **more: str) -> str:
 
 def test_code_may_move_but_not_change(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    one = code_sha256((component(tmp_path, "lab_a"),))
-    assert code_sha256((component(tmp_path, "lab_b"),)) == one, "another place"
-    assert code_sha256((component(tmp_path, "lab_c", "# changed"),)) != one
-    beside = component(tmp_path, "lab_d", "from .helper import f", helper="f = 1")
-    changed = component(tmp_path, "lab_e", "from .helper import f", helper="f = 2")
-    assert code_sha256((beside,)) != code_sha256((changed,)), "a file that it imports"
 
+    def own(*package: str, **more: str) -> str:
+        labeler = {"_target_": component(tmp_path, *package, **more)}
+        return key(composed("method=st") | {"labeler": labeler})
 
-def test_a_class_that_moves_is_the_same_setting():
-    config, table = composed("method=st"), blobs()
-    moved = config | {"labeler": config["labeler"] | {"_target_": "sdsl.labelers.none2.NoLabels"}}
-    reduced = [identity._without_places(identity.settings(c)) for c in (config, moved)]
-    assert reduced[0] == reduced[1] and reduced[0]["labeler"]["_target_"] == "NoLabels"
-    assert key(config, table)  # the class itself is found
+    one = own("lab_a")
+    assert own("lab_b") == one, "another place"
+    assert own("lab_c", "# changed") != one
+    helped = [own(f"lab_{f}", "from .helper import f", helper=f"f = {f}") for f in (1, 2)]
+    assert helped[0] != helped[1], "a file that it imports"
 
 
 def test_numbers_depend_on_the_core_and_on_their_components_alone():

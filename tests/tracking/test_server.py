@@ -1,18 +1,59 @@
 """A store behind `mlflow server`, and the printed link followed in Chromium."""
 
+import os
 import shutil
+import signal
+import socket
+import subprocess
+import sys
 import threading
+import time
+import urllib.request
+from pathlib import Path
 
 import pytest
 from made import CONFIG, group, ledger, record, runs, trial
-from servers import Mlflow
 
 from sdsl.tracking import address
 from sdsl.tracking.results import load_config, load_curves, load_R, results
 from sdsl.tracking.store import WORKING
 
 pytestmark = pytest.mark.slow
+HOST = "127.0.0.1"
+PATIENCE = 600  # seconds for a server to answer, on a busy machine too
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Mlflow:
+    """A server that can be killed and started again on the same address."""
+
+    def __init__(self, database: str, folder: Path):
+        with socket.create_server((HOST, 0)) as free:
+            port = free.getsockname()[1]
+        self.uri, self.folder = f"http://{HOST}:{port}", folder
+        self.line = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", database]
+        self.line += ["--artifacts-destination", str(folder / "artifacts"), "--workers", "1"]
+        self.line += ["--host", HOST, "--port", str(port)]
+
+    def start(self) -> "Mlflow":
+        lean = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # it has none to do
+        with (self.folder / "server.log").open("a") as log:
+            self.process = subprocess.Popen(
+                self.line, stdout=log, stderr=log, env=lean, cwd=self.folder, start_new_session=True
+            )
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                urllib.request.urlopen(f"{self.uri}/health", timeout=PATIENCE).close()
+                return self
+            except OSError:
+                assert self.process.poll() is None, (self.folder / "server.log").read_text()
+                assert time.monotonic() < end, "the server does not answer"
+                time.sleep(0.2)
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
 @pytest.fixture
@@ -52,13 +93,7 @@ def test_the_printed_link_shows_these_runs_and_no_others(server, tmp_path, monke
     first, _ = record(books, 0, 1)
     options = selenium.ChromeOptions()
     options.binary_location = CHROMIUM
-    flags = (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-dev-shm-usage",
-        "window-size=1600,900",
-    )
+    flags = "headless", "no-sandbox", "disable-dev-shm-usage", "window-size=1600,900"
     for flag in (*flags, f"user-data-dir={tmp_path / 'chromium'}"):
         options.add_argument(f"--{flag}")
     service = selenium.ChromeService(shutil.which("chromedriver"))

@@ -12,6 +12,34 @@ from label_command import NAMES
 from sdsl.estimator import StreamClassifier
 
 Segments = list[tuple[np.ndarray, np.ndarray]]
+MAJORITY = {
+    "lab/majority.py": """
+import torch
+from sdsl.api import Labeler, Pseudo, Rows, settings
+
+@settings
+class Majority(Labeler):
+    def start(self, gold, learner, draws):
+        self.seen = 0
+
+    def label(self, step, learner):
+        self.seen += 1
+        y = torch.zeros(len(step.X), dtype=torch.long)
+        return Pseudo(y, Rows(step.X, y))
+""",
+    "conf/labeler/majority.yaml": "_target_: lab.majority.Majority\n",
+    "conf/method/majority.yaml": "# @package _global_\ndefaults:\n  - override /labeler: majority\n"
+    "  - override /replay: none\nmethod:\n  name: majority\n",
+}
+
+
+@pytest.fixture
+def majority(empty_folder, monkeypatch) -> None:
+    """A method of one's own below the current folder, which labels all rows alike."""
+    for name, text in MAJORITY.items():
+        (empty_folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (empty_folder / name).write_text(text)
+    monkeypatch.syspath_prepend(empty_folder)
 
 
 @pytest.fixture

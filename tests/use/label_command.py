@@ -3,13 +3,14 @@
 import os
 import signal
 import sys
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+import pytest
 import support
 
 from sdsl import interrupt
+from sdsl.label import main
 
 NAMES = np.array(["ant", "bee", "cow"])
 PRIVILEGED = ("jt", "oracle_labels", "static_bound")
@@ -21,24 +22,17 @@ WORDS |= {"learner.pretrain.steps": "60", "replay.fit.steps": "30"}
 
 def call(*words: str) -> int:
     """The exit status of sdsl.label, run in this process; words replace those of WORDS."""
-    from sdsl.label import main
-
     given = WORDS | dict(word.split("=", 1) for word in words)
-    return command(main, *(f"{key}={value}" for key, value in given.items()))
-
-
-def command(main: Callable[[], None], *words: str) -> int:
-    """The exit status of a command line, run in this process."""
-    before, handlers = sys.argv, {n: signal.getsignal(n) for n in interrupt.SIGNALS}
-    sys.argv = ["sdsl", *words]
-    try:
-        main()
-    except SystemExit as stop:
-        return stop.code or 0
-    finally:
-        sys.argv = before
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+    handlers = {number: signal.getsignal(number) for number in interrupt.SIGNALS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["sdsl.label", *(f"{k}={v}" for k, v in given.items())])
+        try:
+            main()
+        except SystemExit as stop:
+            return int(stop.code or 0)
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
     return 0
 
 

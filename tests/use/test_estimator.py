@@ -25,12 +25,12 @@ def test_scikit_learn_conventions(estimator, check):
 
 def test_it_follows_a_drift_that_a_fixed_model_loses():
     table = support.blobs(rows=1600, classes=2, drift=3.0)
-    parts = np.split(np.arange(1600), 16)
+    (X0, y0), *rest = zip(np.split(table.X, 16), np.split(table.y, 16), strict=True)
     right = {}
-    for method in ("ours", StreamClassifier().method, "st"):
-        model = StreamClassifier(method).fit(table.X[parts[0]], table.y[parts[0]])
-        right[method] = np.mean([model.adapt(table.X[p]) == table.y[p] for p in parts[1:]])
-    assert right["st"] < 0.75 and min(right.pop("ours"), right["tracker"]) > 0.95
+    for method in ("ours", "tracker", "st"):
+        model = StreamClassifier(method).fit(X0, y0)
+        right[method] = np.mean([model.adapt(X) == y for X, y in rest])
+    assert right["st"] < 0.75 and min(right["ours"], right["tracker"]) > 0.95
 
 
 def test_any_kind_of_table_gives_the_same_bits(quick, turning):
@@ -45,10 +45,9 @@ def test_any_kind_of_table_gives_the_same_bits(quick, turning):
     found = {}
     for kind, make in kinds.items():
         model = quick("ours", make(turning[0][0]), turning[0][1])
-        labels = [model.adapt(make(X)) for X, _ in turning[1:4]]
-        found[kind] = np.concatenate(labels), model.predict_proba(make(turning[4][0]))
-    for labels, p in found.values():
-        assert (labels == found["array"][0]).all() and (p == found["array"][1]).all()
+        labels = np.concatenate([model.adapt(make(X)) for X, _ in turning[1:4]])
+        found[kind] = labels.tolist(), model.predict_proba(make(turning[4][0])).tobytes()
+    assert all(one == found["array"] for one in found.values())
 
 
 def test_columns_of_a_frame_may_be_text_times_and_have_gaps(quick, turning, tmp_path):
@@ -70,17 +69,15 @@ def test_columns_of_a_frame_may_be_text_times_and_have_gaps(quick, turning, tmp_
     assert len(model.history_) == len(rest)
 
 
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_feature_names_are_checked_on_every_call(quick, turning, package):
-    frame = pytest.importorskip(package).DataFrame
-    gold = frame(dict(zip("wxyz", turning[0][0].T, strict=True)))
-    model = quick("ours", gold, turning[0][1])
+def test_feature_names_are_checked_on_every_call(quick, turning):
+    """Those of pandas are by scikit-learn's conventions."""
+    pl, (X, y) = pytest.importorskip("polars"), turning[0]
+    model = quick("ours", pl.DataFrame(X, schema=list("wxyz")), y)
     assert list(model.feature_names_in_) == list("wxyz")
     for names in ("wxzy", "wxyq"):
-        bad = frame(dict(zip(names, turning[1][0].T, strict=True)))
         for ask in (model.adapt, model.predict, model.predict_proba):
             with pytest.raises(ValueError, match="feature names"):
-                ask(bad)
+                ask(pl.DataFrame(X, schema=list(names)))
     assert not len(model.history_)  # nothing half done
 
 
@@ -117,13 +114,12 @@ def test_segments_of_every_length(method, quick, turning):
 
 def test_a_class_that_is_absent_for_a_while_is_found_again():
     table = support.blobs(rows=1200, classes=3, d=3, drift=0.3)
-    parts = np.split(np.arange(1200), 8)
-    model = StreamClassifier().fit(table.X[parts[0]], table.y[parts[0]])
-    for t, p in enumerate(parts[1:], 1):
-        p = p[table.y[p] != 2] if t in (3, 4) else p
-        labels = model.adapt(table.X[p])
-        if t not in (3, 4):
-            assert (labels == table.y[p]).mean() > (0.8 if t == 5 else 0.9), t  # 5: it comes back
+    (X, y), *rest = zip(np.split(table.X, 8), np.split(table.y, 8), strict=True)
+    model = StreamClassifier().fit(X, y)
+    for t, (X, y) in enumerate(rest, 1):
+        kept = (y != 2) | (t not in (3, 4))
+        right = (model.adapt(X[kept]) == y[kept]).mean()
+        assert right > (0.8 if t == 5 else 0.9) or t in (3, 4), t  # 5: it comes back
 
 
 def test_asking_changes_nothing(quick, turning):
@@ -150,9 +146,7 @@ def test_history(quick, turning):
     assert list(model.history_.columns) == first and not len(model.history_)
     labels = model.adapt(turning[1][0])
     assert list(model.history_.columns[:11]) == first and "memory_numbers" in model.history_
-    row = model.history_.iloc[0]
-    assert row.share_ant == (labels == "ant").mean() and row.seconds > 0
-    assert row.drift > 0 and 0 < row.confidence <= 1
+    assert model.history_.share_ant[0] == (labels == "ant").mean()
 
 
 def test_overrides_and_seed_have_their_effect(turning):
@@ -204,45 +198,15 @@ def test_a_segment_that_breaks_the_model_leaves_it_as_it_was(turning):
     assert (model.predict_proba(X) == calm.predict_proba(X)).all() and len(model.history_) == 4
 
 
-def test_a_method_of_ones_own(turning, tmp_path, monkeypatch):
-    (tmp_path / "lab").mkdir()
-    (tmp_path / "lab" / "majority.py").write_text(MAJORITY)
-    texts = {"labeler": "_target_: lab.majority.Majority\n", "method": METHOD}
-    for group, text in texts.items():
-        (tmp_path / "conf" / group).mkdir(parents=True)
-        (tmp_path / "conf" / group / "majority.yaml").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
-    model = StreamClassifier("majority", config_dir=tmp_path / "conf").fit(*turning[0])
+def test_a_method_of_ones_own(turning, majority):
+    model = StreamClassifier("majority", config_dir="conf").fit(*turning[0])
     assert set(model.adapt(turning[1][0])) == {"ant"}
-    model.save(tmp_path / "m.sdsl")
+    model.save("m.sdsl")
     with pytest.raises(UserError, match=r"modules=\['lab\.majority'\]"):
-        StreamClassifier.load(tmp_path / "m.sdsl")
-    again = StreamClassifier.load(tmp_path / "m.sdsl", modules=["lab.majority"])
+        StreamClassifier.load("m.sdsl")
+    again = StreamClassifier.load("m.sdsl", modules=["lab.majority"])
     assert again.follower_.adaptation.method.labeler.seen == 1
     assert (again.adapt(turning[2][0]) == "ant").all()
-
-
-MAJORITY = """
-import torch
-from sdsl.api import Labeler, Pseudo, Rows, settings
-
-@settings
-class Majority(Labeler):
-    def start(self, gold, learner, draws):
-        self.seen = 0
-
-    def label(self, step, learner):
-        self.seen += 1
-        y = torch.zeros(len(step.X), dtype=torch.long)
-        return Pseudo(y, Rows(step.X, y))
-"""
-METHOD = """# @package _global_
-defaults:
-  - override /labeler: majority
-  - override /replay: none
-method:
-  name: majority
-"""
 
 
 def test_copies(quick, turning):

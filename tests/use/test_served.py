@@ -1,18 +1,11 @@
-"""A run's classifier as an MLflow model: the same bits as the run, the same labels over HTTP."""
+"""A run's classifier as an MLflow model: the bits of the run, and labels by MLflow's command."""
 
-import ast
 import json
 import os
-import re
-import signal
-import socket
 import subprocess
 import sys
-import time
 import tomllib
-import urllib.request
 from dataclasses import replace
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import mlflow
@@ -21,32 +14,18 @@ import pandas as pd
 import pytest
 import support
 import torch
-from label_command import command
+from cli import call, runs, stored
+from mlflow import MlflowClient
 
 from sdsl import experiment, load_run
-from sdsl.config import setup
+from sdsl.config import composed, setup
 from sdsl.errors import UserError
 from sdsl.tracking.address import store_uri
 from sdsl.tracking.store import Store
-from sdsl.use import saved, served
+from sdsl.use import served
 
 COLUMNS = ["x0", "x1", "x2"]
 RUN = ("method=pl_conf", "dataset=twonorm", "stream.max_segments=2", "learner.pretrain.steps=30")
-OWN = {
-    "lab/majority.py": """
-import torch
-from sdsl.api import Labeler, Pseudo, Rows, settings
-
-@settings
-class Majority(Labeler):
-    def label(self, step, learner):
-        y = torch.zeros(len(step.X), dtype=torch.long)
-        return Pseudo(y, Rows(step.X, y))
-""",
-    "conf/labeler/majority.yaml": "_target_: lab.majority.Majority\n",
-    "conf/method/majority.yaml": "# @package _global_\ndefaults:\n  - override /labeler: majority\n"
-    "  - override /replay: none\nmethod:\n  name: majority\n",
-}
 
 
 @pytest.fixture
@@ -74,7 +53,7 @@ def test_it_is_the_model_that_the_run_left(trial, tmp_path):
     model = served.final_model(setup({**made.config, **uri}), done.stream)
     mine, theirs = model.adaptation.learner, done.outcome.learner
     assert all(torch.equal(a, b) for a, b in zip(mine.theta, theirs.theta, strict=True))
-    saved.save(tmp_path / "m.sdsl", model)
+    model.save(tmp_path / "m.sdsl")
     assert b"pw@host" not in (tmp_path / "m.sdsl").read_bytes()
 
 
@@ -99,7 +78,8 @@ def test_a_run_gives_its_model_back_with_all_that_serving_needs(logged):
     folder = next(Path("outputs").rglob("MLmodel")).parent
     names = {path.name for path in folder.rglob("*")}
     assert "state.sdsl" in names and not [name for name in names if name.endswith(".pkl")]
-    assert (folder / "code" / "sdsl" / "estimator.py").exists()
+    pinned = tomllib.loads((support.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert set(pinned) <= set((folder / "requirements.txt").read_text().split())
     rows = mlflow.models.Model.load(folder).load_input_example(str(folder))
     assert rows.columns.tolist() == COLUMNS and len(rows) == 5
 
@@ -120,125 +100,62 @@ def predicted(run: str, X: pd.DataFrame, **more: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_predicted_and_served_on_loopback_it_gives_the_same_labels(logged):
+def test_the_command_of_mlflow_gives_the_same_labels(logged):
     run, model, X = logged
-    given = served.Served(model).predict(X).tolist()
-    assert predicted(run, X) == given
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    line = [sys.executable, "-m", "mlflow", "models", "serve", "-m", f"runs:/{run}/{served.NAME}"]
-    line += ["--env-manager", "local", "-h", "127.0.0.1", "-p", str(port)]
-    with open("server.log", "wb") as log:
-        server = subprocess.Popen(line, env=environment(), start_new_session=True, stderr=log)
-    try:
-        while not answers(port):
-            assert server.poll() is None, Path("server.log").read_text()
-        body = json.dumps({"dataframe_split": X.to_dict(orient="split")}).encode()
-        ask = urllib.request.Request(
-            f"http://127.0.0.1:{port}/invocations", body, {"Content-Type": "application/json"}
-        )
-        labels = json.load(urllib.request.urlopen(ask, timeout=600))["predictions"]
-        assert labels == given and len(np.unique(labels)) > 1
-    finally:
-        os.killpg(server.pid, signal.SIGTERM)
-        server.wait(600)
-
-
-def answers(port: int) -> bool:
-    try:
-        return urllib.request.urlopen(f"http://127.0.0.1:{port}/ping", timeout=60).status == 200
-    except OSError:
-        time.sleep(0.3)
-        return False
+    labels = predicted(run, X)
+    assert labels == served.Served(model).predict(X).tolist() and len(set(labels)) > 1
 
 
 LOADED = """
-import json, sys
-import mlflow
+import sys, mlflow
 mlflow.pyfunc.load_model(sys.argv[1])
-print(json.dumps([m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] == "sdsl"]))
+print(*(m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] == "sdsl"), sep="\\n")
 """
 
 
-def imported(file: Path) -> set[str]:
-    """Top-level packages that a file imports when it is loaded."""
-    found = set()
-    for node in ast.parse(file.read_bytes()).body:
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module.partition(".")[0])
-    return found
-
-
 @pytest.mark.slow
-def test_it_runs_the_code_and_needs_the_packages_that_were_recorded(logged):
+def test_it_runs_the_code_that_was_recorded(logged):
     folder = next(Path("outputs").rglob("MLmodel")).parent.absolute()
     line = [sys.executable, "-c", LOADED, str(folder)]
     done = subprocess.run(line, env=environment(PYTHONPATH=""), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    files = [Path(name) for name in json.loads(done.stdout.splitlines()[-1])]
+    files = [Path(name) for name in done.stdout.splitlines()]
     assert len(files) > 20 and all(file.is_relative_to(folder / "code") for file in files)
-    known = packages_distributions()
-    used = {dist for file in files for name in imported(file) for dist in known.get(name, [])}
-    pinned = tomllib.loads((support.ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    # The others (SQLAlchemy, requests, pydantic) come along with MLflow.
-    needed = used & {line.partition("==")[0] for line in pinned}
-    assert needed <= set(served.NEEDED.split())
-    recorded = (folder / "requirements.txt").read_text()
-    assert all(re.search(rf"^{name}==\d", recorded, re.M) for name in served.NEEDED.split())
-
-
-def run(*words: str) -> None:
-    from sdsl.run import main
-
-    assert command(main, *RUN, *words) == 0
-
-
-def finished() -> list[mlflow.entities.Run]:
-    store = Store(None, "sdsl")
-    found = store.client.search_runs([store.experiment_id], "tags.kind = 'run'")
-    return sorted(found, key=lambda run: (run.data.tags["seed"], run.info.start_time))
 
 
 @pytest.mark.slow
 def test_a_finished_run_gets_its_model_and_stays_as_it_is(here):
-    run("seed=0,1")
-    before = finished()
+    assert call(*RUN, "seed=0,1") == 0
+    before = runs()
     with pytest.raises(UserError, match=r"has no model .*tracking\.model=true logs one"):
         load_run(before[0].info.run_id)
     for _ in range(2):  # the second time there is nothing left to do
-        run("seed=0,1", "tracking.model=true")
-        after = finished()
-        info = [[r.to_dictionary()["info"] for r in runs] for runs in (before, after)]
-        assert info[0] == info[1]
-        assert [r.data.metrics for r in after] == [r.data.metrics for r in before]
-        assert [len(r.outputs.model_outputs) for r in after] == [1, 1]
-    client, model = Store(None, "sdsl").client, load_run(after[1].info.run_id)
-    assert model.seed == 1
-    made = setup(support.composed(*RUN))
+        assert call(*RUN, "seed=0,1", "tracking.model=true") == 0
+        after = runs()
+        for old, new in zip(before, after, strict=True):
+            assert old.to_dictionary()["info"] == new.to_dictionary()["info"]
+            assert old.data.metrics == new.data.metrics and len(new.outputs.model_outputs) == 1
+    run = after[1]
+    model = load_run(run.info.run_id)
+    assert str(model.seed) == run.data.tags["seed"] == "1"
+    made = setup(composed(*RUN))
     stream = experiment.cut(made, experiment.load(made), 1)
     X, y = (part.flatten(0, 1).numpy() for part in stream.tests())
     names = np.array(stream.table.classes)[y]
     right = model.predict(pd.DataFrame(X, columns=model.feature_names_in_)) == names
-    R = np.load(client.download_artifacts(after[1].info.run_id, "R.npy"))
-    assert (right.reshape(stream.T, -1).mean(1) == R[-1]).all()
-    metrics = client.get_metric_history(after[1].info.run_id, "acc_final")
+    assert (right.reshape(stream.T, -1).mean(1) == np.load(stored(run, "R.npy"))[-1]).all()
+    metrics = MlflowClient(store_uri(None)).get_metric_history(run.info.run_id, "acc_final")
     assert len(metrics) == 1  # MLflow would log metrics again along with a model
 
 
 @pytest.mark.slow
-def test_components_of_ones_own_come_along(here, monkeypatch):
-    for name, text in OWN.items():
-        (here / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / name).write_text(text)
-    monkeypatch.syspath_prepend(here)
-    run("--config-dir", "conf", "method=majority", "tracking.model=true")
-    (one,) = finished()
-    model = load_run(one.info.run_id, modules=["lab.majority"])
+def test_components_of_ones_own_come_along(here, majority):
+    words = ("method=majority", *RUN[1:], "seed=0", "tracking.model=true")
+    assert call("--config-dir", "conf", *words) == 0
+    (run,) = runs()
+    model = load_run(run.info.run_id, modules=["lab.majority"])
     with pytest.raises(UserError, match=r"modules=\['lab\.majority'\]"):
-        load_run(one.info.run_id)
+        load_run(run.info.run_id)
     os.rename("lab", "gone")  # the code that was recorded is served
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 20)), columns=model.feature_names_in_)
-    assert predicted(one.info.run_id, X, PYTHONPATH="") == model.predict(X).tolist()
+    assert predicted(run.info.run_id, X, PYTHONPATH="") == model.predict(X).tolist()
