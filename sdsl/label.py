@@ -41,6 +41,8 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt as stop:
         interrupt.leave(stop)
+    finally:
+        del os.environ["HYDRA_FULL_ERROR"]
 
 
 def run(config: dict[str, Any]) -> None:

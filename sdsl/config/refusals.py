@@ -43,16 +43,12 @@ def message(error: BaseException) -> str:
         text.insert(0, f"Cannot read {error.override!r:.80}:")
     if isinstance(cause, OmegaConfBaseException):
         text.append(str(cause).rstrip())
-    text.append(_hint(error, cause))
-    return "\n".join(filter(None, text))
-
-
-def _hint(error: BaseException, cause: Any) -> str:
+        known = list(cause.parent_node) if OmegaConf.is_dict(cause.parent_node) else []
+        if cause.key is not None and cause.key not in known:
+            text.append(meant(str(cause.key), known))
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
-        return meant(error.missing_cfg_file.rpartition("/")[2], error.options)
-    parent, key = getattr(cause, "parent_node", None), getattr(cause, "key", None)
-    known = list(parent) if OmegaConf.is_dict(parent) else []  # type: ignore[arg-type]
-    return "" if key is None or key in known else meant(str(key), known)
+        text.append(meant(error.missing_cfg_file.rpartition("/")[2], error.options))
+    return "\n".join(filter(None, text))
 
 
 def suggest(word: str, known: Iterable[Any]) -> str:

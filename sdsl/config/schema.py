@@ -1,8 +1,7 @@
 """A config as typed objects: `setup` checks every section and builds every part, once.
 
 A Setup is what runs, is logged and is verified; nothing is loaded or trained here. `names` gives
-its name, on the screen, in MLflow and in the report: that of `method=ours lookback.size=20
-dataset=spam stream.max_segments=3` is 'ours (lookback.size=20) · spam · max_segments=3'.
+its name, such as 'ours (lookback.size=20) · spam · max_segments=3', for screen, MLflow and report.
 """
 
 import re
@@ -194,8 +193,7 @@ def build(cls: type[Made], section: Mapping[str, Any], where: str) -> Made:
 
 def _check_sections(config: Mapping[str, Any]) -> None:
     for key in config:
-        # A user's own: +note=hi, +tags.owner=me
-        own = key == "tags" or not isinstance(config[key], Mapping)
+        own = key == "tags" or not isinstance(config[key], Mapping)  # +note=hi, +tags.owner=me
         if key not in SECTIONS and not own:
             raise UserError(f"The config has no section '{key}'. {suggest(str(key), SECTIONS)}")
     for key in SECTIONS:

@@ -8,19 +8,25 @@ takes the logits. The same arrays serve every step, so that a whole update stays
 network of this size torch would take longer to dispatch an update than to compute it.
 """
 
+import hashlib
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import scipy.linalg  # noqa: F401  the BLAS that numba calls: loaded here, so that `blas` finds it
-from numba import njit
 from threadpoolctl import ThreadpoolController
 
 Array = np.ndarray
 Number = float | np.floating
 Arrays = tuple[Array, ...]  # one per layer
 NO_PULL = np.empty((0, 0), np.float32)
+# numba does not notice that a loop in another file has changed: a cache for each version of these.
+SOURCES = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
+CACHE = Path(__file__).parent / "__pycache__" / hashlib.sha256(SOURCES).hexdigest()[:16]
+numba.config.CACHE_DIR = numba.config.CACHE_DIR or str(CACHE)  # type: ignore[attr-defined]
 
 
 def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,9 +35,9 @@ def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
     No fast math: sums keep their order, so a seed gives the same bits.
     """
     try:
-        return njit(cache=True, error_model="numpy")(loop)
+        return numba.njit(cache=True, error_model="numpy")(loop)
     except RuntimeError:  # no folder for a cache: compiled in every process
-        return njit(error_model="numpy")(loop)
+        return numba.njit(error_model="numpy")(loop)
 
 
 @cache

@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # torch and MLflow take seconds, and --help should not
     from sdsl.tracking.ledger import Finished
 
 CHECKPOINTS = Path("outputs", "checkpoints")
-SHOWN = ("acc_online", "acc_final", "balanced_acc_online", "class_imbalance", "lasting_swap")
 log = logging.getLogger(__name__)
 
 
@@ -106,9 +105,8 @@ class Job:
             try:
                 if seed not in finished:
                     finished[seed] = self.record(seed)
-                metrics = finished[seed].metrics
-                shown = {name: metrics[name] for name in SHOWN if name in metrics}
-                tell(runs=[*tell.report.runs, {"seed": seed, "metrics": shown}])
+                run = {"seed": seed, "metrics": finished[seed].metrics}
+                tell(runs=[*tell.report.runs, run])
             except UserError:
                 raise
             except Exception as error:  # of this seed; the others are run all the same

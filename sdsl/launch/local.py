@@ -6,7 +6,6 @@ first, and the longest are started first.
 """
 
 import logging
-import math
 import multiprocessing
 import os
 import signal
@@ -86,16 +85,17 @@ class LocalLauncher(Launcher):
         except UserError as error:
             raise UserError(f"{error}\n(in the job {typed})") from None
         rows = [source.get("expect", {}).get("rows", 0) for source in config.dataset.sources]
-        T = min(max(rows) / made.dataset.segment_size, made.stream.max_segments or math.inf)
+        T = min(max(rows) / made.dataset.segment_size, made.stream.max_segments or float("inf"))
         cost = T * T * made.dataset.segment_size * len(made.seeds)  # cells of R times rows
-        return Job(index, typed, config, cost or math.inf)
+        return Job(index, typed, config, cost or float("inf"))
 
     def _in_processes(self, queue: list[Job], slots: int) -> dict[int, JobReturn]:
         returns: dict[int, JobReturn] = {}
-        running: dict[Future[JobReturn], tuple[ProcessPoolExecutor, Job]] = {}
+        running: dict[Future[JobReturn], tuple[ProcessPoolExecutor | None, Job]] = {}
 
-        def begin(pool: ProcessPoolExecutor, job: Job) -> None:
+        def begin(job: Job, pool: ProcessPoolExecutor | None = None) -> None:
             job.tries += 1
+            pool = pool or ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
             # Its process starts here, with Ctrl-C blocked: the command alone handles it.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             running[pool.submit(work, job.config, self.task, self.context)] = pool, job
@@ -103,20 +103,20 @@ class LocalLauncher(Launcher):
 
         try:
             for _ in range(slots):
-                begin(slot(), queue.pop(0))
+                begin(queue.pop(0))
             while running:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     pool, job = running.pop(future)
                     try:
                         returns[job.index] = future.result()
                     except BrokenProcessPool:
-                        pool = slot()
+                        pool = None
                         if job.tries < TRIES:
                             queue.insert(0, job)
                         else:
                             returns[job.index] = self._dead(job)
                     if queue:
-                        begin(pool, queue.pop(0))
+                        begin(queue.pop(0), pool)
             return returns
         finally:
             for child in multiprocessing.active_children():
@@ -129,10 +129,6 @@ class LocalLauncher(Launcher):
         done = JobReturn(status=JobStatus.COMPLETED)
         done.return_value = float("nan")
         return done
-
-
-def slot() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
 
 
 def work(config: DictConfig, task: TaskFunction, context: HydraContext) -> JobReturn:

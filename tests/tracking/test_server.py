@@ -90,7 +90,8 @@ def test_the_printed_link_shows_these_runs_and_no_others(server, tmp_path, monke
     from selenium.webdriver.support.ui import WebDriverWait
 
     books = ledger(server.uri)
-    first, _ = record(books, 0, 1)
+    record(books, 0, 1)
+    record(books, 0, of=group("1"))
     options = selenium.ChromeOptions()
     options.binary_location = CHROMIUM
     flags = "headless", "no-sandbox", "disable-dev-shm-usage", "window-size=1600,900"
@@ -99,12 +100,13 @@ def test_the_printed_link_shows_these_runs_and_no_others(server, tmp_path, monke
     service = selenium.ChromeService(shutil.which("chromedriver"))
     browser = selenium.Chrome(options=options, service=service)
     try:
-        link = address.view(server.uri, books.store.experiment_id, [first.run_id])
+        mine = f"tags.group_key = '{group().group_key}'"
+        link = address.view(server.uri, books.store.experiment_id, where=mine)
         browser.get(link.removeprefix("View in MLflow: "))
-        name = "ours (a=1) · spam · seed"
-        page = WebDriverWait(browser, 600)
-        page.until(lambda b: f"{name} 0" in b.find_element("tag name", "body").text)
-        seen = browser.find_element("tag name", "body").text
-        assert f"{name} 1" not in seen and "spam (dddd" in seen  # the column Dataset
+        body, parent_and_seeds = ("tag name", "body"), "3 matching runs"
+        page = WebDriverWait(browser, PATIENCE)
+        page.until(lambda b: parent_and_seeds in b.find_element(*body).text)
+        seen = browser.find_element(*body).text
+        assert "ours (a=1) · spam" in seen and "spam (dddd" in seen  # the column Dataset
     finally:
         browser.quit()
