@@ -1,4 +1,4 @@
-"""The paper's method, repaired to follow drift with much gold. Not in the paper, whose files know it not.
+"""The paper's method, repaired to follow drift with much gold. Not in the paper.
 
 Trust       Gold's weight is overlap(D, X_t)^a agreement(D, D_{t-1})^b, in [0, 1]. overlap: how often
             the nearest neighbour of a row of X_t is a gold row, against how often it would be under

@@ -194,6 +194,8 @@ class Tracker(Labeler):
     fade: Share  # how much of a score lasts
     stay: Weight  # nats a relabelled row by which another member must be ahead to take over
 
+    own_units = True  # the mixtures
+
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         X, y, C = gold.X.double().numpy(), gold.y.numpy(), learner.classes
         self.members: list[Mixture] = []

@@ -77,6 +77,7 @@ def _write(report: Report, file: Path, template: str, writer: Markdown) -> None:
         report=report,
         documents=documents,
         first=documents[0],
+        by={document.setting: document for document in documents},
         text=writer.text,
         method_name=method_name,
         settings=SETTINGS,

@@ -138,6 +138,14 @@ class Document:
         table = self.report.cells[metric]
         return tables.grid(self.w, table[table.setting == self.setting], streams, short)
 
+    def ablations(self) -> str:
+        """Acc_t of Ours with one thing changed at a time; '' if none ran."""
+        runs = self.report.runs.ablated(self.setting)
+        if len(runs.variants) < 2:
+            return ""
+        table = tables.cells({self.setting: runs}, {}, "acc_online")
+        return tables.grid(self.w, table, runs.paper_streams or runs.streams, short=True)
+
     def blocks(self) -> list[list[str]]:
         """Streams that stand side by side."""
         return tables.blocks(self.runs.streams)

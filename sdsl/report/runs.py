@@ -24,6 +24,7 @@ INTEGER_COLUMNS = ["seed", "T", "test_rows", "started"]
 SHAPE = ["rows", "features", "classes"]  # of the data that ran
 CURVES = ("pseudo_label_acc", "flatness_one_sided", "flatness_symmetric")  # R holds the others
 JITTER = re.compile(r"(, )?jitter=[^,]+")
+ABLATION = "ablation="
 FRAGILE = 0.05  # a cell is marked if jitter moves one of its seeds by more
 STATIC_BOUNDS = Path(__file__).with_name("static_bounds.csv")
 
@@ -45,12 +46,17 @@ class Runs:
         return {s: self.of(s) for s in sorted(in_order(plain, SETTINGS), key=is_short)}
 
     def of(self, setting: str) -> "Runs":
-        """The runs of one setting; a bound is of the stream, whatever gold is."""
-        shown = self.frame.setting == setting
+        """The runs of one setting, no ablation; a bound is of the stream, whatever gold is."""
+        shown = (self.frame.setting == setting) & ~self.frame.variant.str.contains(ABLATION)
         if setting in PROTOCOLS and STATIC_BOUND not in set(self.frame.variant[shown]):
             bounds = self.frame.variant == STATIC_BOUND
             shown |= bounds & self.frame.setting.isin([*PROTOCOLS])
         return dataclasses.replace(self, frame=self.frame[shown])
+
+    def ablated(self, setting: str) -> "Runs":
+        """Ours and all of which one thing was changed."""
+        ours = self.frame.variant.str.contains(ABLATION) | (self.frame.variant == "ours")
+        return dataclasses.replace(self, frame=self.frame[ours & (self.frame.setting == setting)])
 
     def jittered(self) -> dict[str, "Runs"]:
         """The runs on rows that differ in the seventh digit, by the setting that they repeat."""
