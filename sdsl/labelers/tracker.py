@@ -145,9 +145,9 @@ def em(
 
 
 @threadpool_limits.wrap(1)  # the same bits whatever the machine
-def fit(X: Array, y: Array, components: int, classes: int) -> Mixture:
+def fit(rows: Rows, components: int, classes: int) -> Mixture:
     """EM within each class of labelled rows, from k-means."""
-    n, d = X.shape
+    X, y, (n, d) = rows.X.double().numpy(), rows.y.numpy(), rows.X.shape
     p, need = (d, ROWS_WIDE) if d > WIDE else (d * (d + 1) // 2, ROWS * d)
     owner, part = list[int](), np.zeros(n, int)  # part: the component that a row starts in
     present, index = np.unique(y, return_inverse=True)
@@ -197,11 +197,11 @@ class Tracker(Labeler):
     own_units = True  # the mixtures
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        X, y, C = gold.X.double().numpy(), gold.y.numpy(), learner.classes
         self.members: list[Mixture] = []
-        self.best, self.first, room = 0, True, network_numbers(X.shape[1], C)
+        self.best, self.first = 0, True
+        room = network_numbers(gold.X.shape[1], learner.classes)
         for k in sorted(self.components):
-            new = fit(X, y, k, C)
+            new = fit(gold, k, learner.classes)
             same = any(len(new.owner) == len(m.owner) for m in self.members)
             if not self.members or (not same and room >= new.numbers + new.rule.numbers):
                 self.members.append(new)

@@ -7,6 +7,7 @@ doubles whenever the snapshots hold more numbers than `rows` rows with labels wo
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,9 +39,9 @@ class MixtureRule(Replay):
     own_units = True  # means and variances
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        P, d = fitted(gold, learner.classes, 1).pooled, gold.X.shape[1]
+        P, d = fit(gold, 1, learner.classes).pooled, gold.X.shape[1]
         self.axes = np.sqrt(P) if len(P) == d else np.linalg.cholesky(whole(P[None], d)[0])  # L
-        self.now = fitted(gold, learner.classes, self.components).rule
+        self.now = fit(gold, self.components, learner.classes).rule
         self.stride, self.past = 1, list[Snapshot]()
         self.remember(0, learner)
 
@@ -53,7 +54,7 @@ class MixtureRule(Replay):
         if isinstance(pseudo, Tracked) and pseudo.mixture:
             self.now = pseudo.mixture.rule
         elif len(pseudo.rows):
-            self.now = fitted(pseudo.rows, learner.classes, self.components).rule
+            self.now = fit(pseudo.rows, self.components, learner.classes).rule
         self.remember(step.t, learner)
         return {"memory_numbers": self.memory(), "model_numbers": float(self.now.numbers)}
 
@@ -89,12 +90,19 @@ class MixtureRule(Replay):
         owner, mean, cov, weight = (np.concatenate(part) for part in zip(*parts, strict=True))
         used = weight > 0  # all but those of lambda = 0 or 1
         both = Mixture(owner[used], mean[used], cov[used], weight[used])
-
-        def classify(x: Tensor) -> Tensor:
-            return torch.from_numpy(posterior(both, x.double().numpy(), learner.classes).argmax(1))
-
-        learner.classifier = classify
+        learner.classifier = BayesRule(both, learner.classes)
 
 
-def fitted(rows: Rows, classes: int, components: int) -> Mixture:
-    return fit(rows.X.double().numpy(), rows.y.numpy(), components, classes)
+@dataclass(frozen=True)
+class BayesRule:
+    """Rows [n, d] to labels [n]."""
+
+    mixture: Mixture
+    classes: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.probabilities(x).argmax(1)
+
+    def probabilities(self, x: Tensor) -> Tensor:
+        """[n, C]"""
+        return torch.from_numpy(posterior(self.mixture, x.double().numpy(), self.classes))

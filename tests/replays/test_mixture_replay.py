@@ -68,6 +68,8 @@ def test_the_rule_is_lambda_now_plus_the_mean_of_the_snapshots(d, present):
     alone = densities(now.owner, now.weight, now.mean, whole(now.cov, d), X)
     joint = present * alone + (1 - present) * past
     assert of.predict(torch.tensor(X)).tolist() == joint.argmax(1).tolist()
+    p = of.classifier.probabilities(torch.tensor(X))
+    np.testing.assert_allclose(p, joint / joint.sum(1, keepdims=True), rtol=1e-6)
     assert (joint.argmax(1) != alone.argmax(1)).any()
     assert [s.t for s in how.past] == [0, 1, 2, 3, 4]
     assert log["model_numbers"] == sum(part.size for part in now[1:])
@@ -94,7 +96,7 @@ def test_a_labeler_may_bring_the_mixture(tied):
     """Four times gold's covariance: variances of 4 along its axes. With lambda 1 it is alone."""
     how, of = begun(present=1.0)
     S = 4 * how.axes @ how.axes.T
-    mix = fit(rows(5).X.double().numpy(), rows(5).y.numpy(), 1, C)
+    mix = fit(rows(5), 1, C)
     cov = np.tile([S[0, 0], S[0, 1], S[1, 1]], (1 if tied else C, 1))
     replayed(how, of, 1, rows(7), mix._replace(cov=cov))
     np.testing.assert_allclose(how.past[1].var, np.full((C, 2), 4.0))
