@@ -118,8 +118,8 @@ def parts(config: Mapping[str, Any]) -> Parts:
     for part in (labeler, replay):
         if scaler == "per_step" and part.own_units:
             raise UserError(
-                f"stream.scaler=per_step does not work with {type(part).__name__}, which keeps rows "
-                "or parameters of its own in scaled units. Set stream.scaler=frozen."
+                f"stream.scaler=per_step does not work with {type(part).__name__}, which keeps "
+                "rows or parameters of its own in scaled units. Set stream.scaler=frozen."
             )
     lookback = build(Lookback, config["lookback"], "lookback")
     return Parts(Method(labeler, replay, lookback, pretrain), learner.hidden, scaler)

@@ -1,17 +1,17 @@
 """The paper's method, repaired to follow drift with much gold. Not in the paper.
 
-Trust       Gold's weight is overlap(D, X_t)^a agreement(D, D_{t-1})^b, in [0, 1]. overlap: how often
-            the nearest neighbour of a row of X_t is a gold row, against how often it would be under
-            one distribution, as far as chance does not explain the difference. agreement: Cohen's
-            kappa of gold's labels with the vote of their nearest lookback rows among the encoder's
-            features, against that of gold's own rows, as many. Overlap falls where classes move
-            even while gold's own pull keeps labels in agreement; agreement stays low where classes
-            have changed places and overlap is back.
+Trust       Gold's weight is overlap(D, X_t)^a agreement(D, D_{t-1})^b, in [0, 1]. overlap: how
+            often the nearest neighbour of a row of X_t is a gold row, against how often it would be
+            under one distribution, as far as chance does not explain the difference. agreement:
+            Cohen's kappa of gold's labels with the vote of their nearest lookback rows among the
+            encoder's features, against that of gold's own rows, as many. Overlap falls where
+            classes move even while gold's own pull keeps labels in agreement; agreement stays low
+            where classes have changed places and overlap is back.
 Shares      Eq. 4 becomes Bayes' rule, so that a rare class is not filled up: y(x) = argmax_c
             (1 - w/2) [log share_c - d(x, u_c)^2 / 2] + (w/2) log p_c(x), w = trust; the shares and
             the scale of d are found by EM (Dempster et al., 1977), the prototypes standing still.
-Running     Both steps are made in units of X_t and D_{t-1}: classes that travel far from gold stay
-scale       near 0, where a network can learn. A unit is the geometric mean of a feature's spread
+Scale       Both steps are made in units of X_t and D_{t-1}: classes that travel far from gold stay
+            near 0, where a network can learn. A unit is the geometric mean of a feature's spread
             and its spread inside the classes, times one factor for all.
 """
 
@@ -35,6 +35,7 @@ QUERIES = 500  # rows of X_t whose nearest neighbour is looked up; they stand in
 NEIGHBOURS = 5  # rows that vote on a gold row
 RIDGE = 1e-6  # of the mean variance: two prototypes may coincide
 ROUNDS = 5  # of EM
+UNITS = "running units"  # the same for labeler and replay
 FARTHEST = 10.0  # a step moves the scale by no more deviations, and a unit by no larger factor
 
 
@@ -50,14 +51,13 @@ class Trust:
         if len(step.lookback) < NEIGHBOURS:
             return 1.0
         near = step.once("overlap", lambda: overlap(step.gold.X, step.X))
-        same = step.once("agreement", lambda: self._agreement(step, classes))
+        same = step.once("agreement", lambda: agreement(*encoded(step), classes))
         return float(near**self.overlap * same**self.agreement)
 
-    def _agreement(self, step: Step, classes: int) -> float:
-        gold, lookback = (
-            Rows(forward(rows.X, step.theta)[0], rows.y) for rows in (step.gold, step.lookback)
-        )
-        return agreement(gold, lookback, classes)
+
+def encoded(step: Step) -> list[Rows]:
+    """Gold and lookback with the encoder's features in the place of rows."""
+    return [Rows(forward(r.X, step.theta)[0], r.y) for r in (step.gold, step.lookback)]
 
 
 @settings
@@ -74,13 +74,12 @@ class RepairedLabels(Robust):
         self.inside = spread_inside(gold, learner.classes)
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        inner, units = in_units(step, self.inside)
-        express(units, learner)
+        inner, units = step.once(UNITS, lambda: in_units(step, self.inside))
+        express(units, learner.theta, learner.teacher)
         pseudo = super().label(inner, learner)
-        express(units, learner, back=True)
+        express(units, learner.theta, learner.teacher, back=True)
         self.last_shares = self.shares
-        rows = Rows(step.X, pseudo.rows.y)
-        self.inside = spread_inside(rows, learner.classes)
+        self.inside = spread_inside(rows := Rows(step.X, pseudo.rows.y), learner.classes)
         log = pseudo.log | {"gold_trust": self.trust(inner, learner.classes)}
         return Pseudo(pseudo.y, rows, log)
 
@@ -91,15 +90,13 @@ class RepairedLabels(Robust):
 
     def first_prototypes(self, f: Tensor, logits: Tensor) -> Tensor:
         """Of labels: p leaks from a large class into the prototype of a small one."""
-        soft = super().first_prototypes(f, logits)
-        return prototypes(f, logits.argmax(1), soft)
+        return prototypes(f, logits.argmax(1), super().first_prototypes(f, logits))
 
     def assign(self, step: Step, f: Tensor, U: Tensor, y: Tensor, logits: Tensor) -> Tensor:
         # Rows of a segment, so that the last shares outweigh a segment of one row.
         before = self.share * max(len(step.lookback), len(step.X)) * self.last_shares
-        trust = self.trust(step, len(U))
-        labels, self.shares = assign_by_shares(f, U, y, logits, trust, before)
-        return labels
+        y, self.shares = assign_by_shares(f, U, y, logits, self.trust(step, len(U)), before)
+        return y
 
 
 @settings
@@ -109,10 +106,10 @@ class RepairedReplay(FlatRegion):
     trust: Trust
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
-        inner, units = in_units(step)
-        express(units, learner)
+        inner, units = step.once(UNITS, lambda: in_units(step))
+        express(units, learner.theta, learner.teacher)
         log = super().replay(inner, replace(pseudo, rows=units.rows(pseudo.rows)), learner)
-        express(units, learner, back=True)
+        express(units, learner.theta, learner.teacher, back=True)
         return log
 
     def sets(self, step: Step, pseudo: Pseudo, learner: Learner) -> tuple[list[Rows], list[float]]:
@@ -124,16 +121,12 @@ class RepairedReplay(FlatRegion):
 
 
 def in_units(step: Step, inside: Tensor | None = None) -> tuple[Step, Scaler]:
-    """(the step in running units, those units), the same for labeler and replay."""
-    return step.once("running units", lambda: _in_units(step, inside))
-
-
-def _in_units(step: Step, inside: Tensor | None) -> tuple[Step, Scaler]:
+    """(the step in running units, those units)"""
     last = step.lookback if len(step.lookback) else step.gold
     units = units_of(step.X, last.X, inside)
     gold, lookback = units.rows(step.gold), units.rows(step.lookback)
     theta = [step.theta[0].clone(), *step.theta[1:]]
-    _express(units, theta, back=False)
+    express(units, theta)
     return replace(step, gold=gold, lookback=lookback, X=units(step.X), theta=theta), units
 
 
@@ -161,21 +154,15 @@ def spread_inside(rows: Rows, classes: int) -> Tensor | None:
     return ((rows.X - U[rows.y]).square().sum(0, keepdim=True) / freedom).sqrt()
 
 
-def express(units: Scaler, learner: Learner, back: bool = False) -> None:
-    """The same network for rows in these units, or back from them; in place."""
-    for theta in (learner.theta, learner.teacher):
-        _express(units, theta, back)
-
-
-def _express(units: Scaler, theta: Theta, back: bool) -> None:
-    """x = scale x' + mean: the change goes into layer 1."""
-    layer = theta[0]
-    if back:
-        layer[:-1] /= units.scale.mT
-        layer[-1:] -= units.mean @ layer[:-1]
-    else:
-        layer[-1:] += units.mean @ layer[:-1]
-        layer[:-1] *= units.scale.mT
+def express(units: Scaler, *networks: Theta, back: bool = False) -> None:
+    """The same network for rows x' with x = scale x' + mean, or back; in layer 1, in place."""
+    for layer, *_ in networks:
+        if back:
+            layer[:-1] /= units.scale.mT
+            layer[-1:] -= units.mean @ layer[:-1]
+        else:
+            layer[-1:] += units.mean @ layer[:-1]
+            layer[:-1] *= units.scale.mT
 
 
 # Trust

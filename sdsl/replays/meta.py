@@ -4,8 +4,8 @@ The head g is the last two layers, g(h) = [relu([h 1] theta_{-2}) 1] theta_{-1};
 what stands before it. A network of two layers has none: f(x) = x, and nothing is meta-trained.
 min_f CE(D; g') + mean_l MMD(D, P_l; g') + mu |theta - theta_{t-1}|^2; g' is g after inner SGD on
 CE(D) + 0.5 MMD(D, P_l), l = 1..5, no graph kept (first order). Then g adapts to X_t, f frozen.
-The official code's gradient penalty, |d mean margin / d f(x)|^2, is left out: g is piecewise linear,
-so it is constant in f almost everywhere and changes no update (tests/replays/test_meta.py).
+The official code's gradient penalty, |d mean margin / d f(x)|^2, is left out: under a piecewise
+linear g it is constant in f almost everywhere and changes no update (tests/replays/test_meta.py).
 
 Gradients are written out, on NumPy arrays: through autograd an inner step takes about ten times as
 long. Sets stand in circles, and a batch is so many rows from a random start on.

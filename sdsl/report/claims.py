@@ -30,9 +30,9 @@ out of reach where the best classifier of x alone that was measured (static boun
 static trade-off curve, whichever is higher) lies below the paper's mean by more than that.
 An order is reproduced where the 95 % t interval of the paired difference over common seeds excludes
 0 in the claimed direction; undecided: the means are in the claimed order, the interval includes 0.
-Cannot be judged: the data is a stand-in; fewer than three seeds; accuracy without noise is less than
-.1 above guessing, so that noise has nothing to take away; or the verdict is another one on rows that
-differ in the seventh digit. Every test: sdsl/report/claims.yaml."""
+Cannot be judged: the data is a stand-in; fewer than three seeds; accuracy without noise is less
+than .1 above guessing, so that noise has nothing to take away; or the verdict is another one on
+rows that differ in the seventh digit. Every test: sdsl/report/claims.yaml."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ def _of_setting(setting: str, runs: Runs, jittered: Runs | None, metric: str) ->
         bound, standing = runs.static_bound(stream, metric), runs.standing(stream)
         for method in methods:
             values = runs.scores(method, stream, metric)
-            moved = jittered.scores(method, stream, metric) - values if jittered else values * np.nan
+            moved = (
+                jittered.scores(method, stream, metric) - values if jittered else values * np.nan
+            )
             paper = paper_cell(method, stream) if metric == "acc_final" else None
             swaps = runs.cell(method, stream).get("lasting_swap", pd.Series(dtype=float))
             rows.append(

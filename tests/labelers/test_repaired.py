@@ -168,8 +168,7 @@ def test_trust_in_gold_lets_the_network_vote():
     f, y = rows([40, 40, 40])
     other = 20 * torch.nn.functional.one_hot((y + 1) % C, C).float()
     alone, both = (
-        assign_by_shares(f, means(f, y), y, other, trust, torch.zeros(C))[0]
-        for trust in (0.0, 1.0)
+        assign_by_shares(f, means(f, y), y, other, trust, torch.zeros(C))[0] for trust in (0.0, 1.0)
     )
     assert (alone == y).float().mean() > 0.9
     assert (both == y).float().mean() < 0.5
@@ -210,14 +209,14 @@ def test_a_network_is_the_same_function_in_any_units():
     x = Draws(0, "x").normal(20, 2)
     units, of = Scaler(torch.tensor([[3.0, -1]]), torch.tensor([[5.0, 0.2]])), learner(2, 7, 3)
     before = of.probabilities(x)
-    express(units, of)
+    express(units, of.theta)
     torch.testing.assert_close(of.probabilities(units(x)), before)
-    express(units, of, back=True)
+    express(units, of.theta, back=True)
     torch.testing.assert_close(of.probabilities(x), before)
 
 
 def test_gold_that_no_longer_holds_weighs_nothing():
-    """Classes that changed places: replay ends at the same parameters whatever gold's labels say."""
+    """Classes that changed places: replay ends at the same parameters whatever gold says."""
     gold, kept, now = two_classes(40, "gold"), two_classes(40, "kept", 1), two_classes(60, "now", 1)
     ends = []
     for y in (gold.y, torch.zeros_like(gold.y)):
