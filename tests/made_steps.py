@@ -7,7 +7,6 @@ from sdsl.core.contract import Pseudo, Step
 from sdsl.core.draws import Draws
 from sdsl.core.learner import Learner
 from sdsl.core.rows import Rows
-from sdsl.core.scaler import Scaler
 
 SEED = 3
 
@@ -25,8 +24,7 @@ class Fixed(Learner):
 
 
 def step(gold: Rows, lookback: Rows, X: Tensor, **more) -> Step:
-    one = Scaler.identity(X.shape[1])
-    given = {"t": 2, "theta": [], "draws": Draws(SEED, "batches"), "scaler": one, "first": one}
+    given = {"t": 2, "theta": [], "draws": Draws(SEED, "batches")}
     return Step(gold=gold, lookback=lookback, X=X, **given | more)
 
 

@@ -30,7 +30,10 @@ BASES: dict[str, type] = {"labeler": Labeler, "replay": Replay, "probe": Probe}
 # The sections in each part of a name; STREAM leaves out those of VARIANT and SETTING. The scaler
 # stands in the section of the stream, but makes another method.
 VARIANT = ("labeler", "replay", "learner", "lookback", "stream.scaler")
-SETTING = ("probe", "eval", "stream.prefix", "stream.max_segments", "dataset.calibrated_segments")
+SETTING = (
+    *("probe", "eval", "stream.gold", "stream.jitter", "stream.prefix", "stream.max_segments"),
+    "dataset.calibrated_segments",
+)
 STREAM = ("dataset", "stream")
 
 
@@ -113,10 +116,10 @@ def parts(config: Mapping[str, Any]) -> Parts:
     replay = instantiated(config["replay"], "replay", Replay)
     scaler = config["stream"]["scaler"]
     for part in (labeler, replay):
-        if scaler == "running" and part.own_units:
+        if scaler == "per_step" and part.own_units:
             raise UserError(
-                f"stream.scaler=running does not work with {type(part).__name__}, which keeps rows "
-                "or parameters of its own in scaled units. Set stream.scaler=frozen."
+                f"stream.scaler=per_step does not work with {type(part).__name__}, which keeps "
+                "rows or parameters of its own in scaled units. Set stream.scaler=frozen."
             )
     lookback = build(Lookback, config["lookback"], "lookback")
     return Parts(Method(labeler, replay, lookback, pretrain), learner.hidden, scaler)

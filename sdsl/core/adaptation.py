@@ -4,9 +4,8 @@ y_t = labeler(D, D_{t-1}, X_t);  theta_t = replay(theta_{t-1}, y_t);  D_t = look
 
 Rows are standardised by a scaler that is fitted on D and X_1 and then, by `stream.scaler`,
 frozen    left as it is;
-running   refitted on X_t and the lookback at each step, the network staying the same function of
-          raw rows: classes that travel far from gold stay near 0, where a network can learn;
-per_step  refitted without that, as RECORD does: the rows shift under what the network has learnt.
+per_step  refitted on X_t and the lookback at each step, as RECORD does: the rows shift under what
+          the network has learnt.
 """
 
 import time
@@ -43,7 +42,6 @@ class Adaptation:
         method, gold = self.method, self.raw_gold
         d = gold.X.shape[1]
         self.scaler = Scaler.identity(d) if self.scaling == "none" else Scaler.fit(gold.X, X)
-        self.first = self.scaler
         with self.clock("train"), self.watched("pretraining"):
             self.gold = self.scaler.rows(gold)
             self.largest = _largest(self.gold.X)
@@ -57,7 +55,7 @@ class Adaptation:
     def step(self, X: Tensor, truth: Tensor | None = None) -> tuple[Pseudo, Log]:
         """Label the raw segment X [n, d] and learn from it; (labels, the log of both parts)."""
         self.t += 1
-        if self.scaling in ("running", "per_step"):
+        if self.scaling == "per_step":
             self._rescale(X)
         labeler, replay = self.method.labeler, self.method.replay
         step = Step(
@@ -67,8 +65,6 @@ class Adaptation:
             X=self.scaler(X),
             theta=self.learner.copy(),
             draws=self.draws,
-            scaler=self.scaler,
-            first=self.first,
             truth=truth if labeler.privileged else None,
         )
         self.largest = _largest(step.X)
@@ -121,11 +117,8 @@ class Adaptation:
         """A scaler of X_t and the rows in store (at first of D), fitted anew."""
         raw = Rows(self.scaler.undo(self.lookback.X), self.lookback.y)
         stored = raw if self.t > 1 else self.raw_gold
-        before = self.scaler
         # Stored rows were scaled and undone: the rounding of that is no spread of a feature.
-        self.scaler = Scaler.fit(X, stored.X, rounding=before.rounding)
-        if self.scaling == "running":
-            self.learner.rescale(before, self.scaler)
+        self.scaler = Scaler.fit(X, stored.X, rounding=self.scaler.rounding)
         self.gold, self.lookback = self.scaler.rows(self.raw_gold), self.scaler.rows(raw)
 
     def state(self) -> dict[str, Any]:
@@ -135,8 +128,7 @@ class Adaptation:
             "scaling": self.scaling,
             "gold": vars(self.raw_gold),
             "lookback": vars(self.lookback),
-            "first": vars(self.first),
-            "scaler": None if self.scaler is self.first else vars(self.scaler),
+            "scaler": vars(self.scaler),
             "draws": self.draws.state(),
             "seconds": dict(self.seconds),
             "learner": self.learner.state(),
@@ -150,16 +142,13 @@ class Adaptation:
         state = deepcopy(dict(state))
         self.t, self.scaling = state["t"], state["scaling"]
         self.raw_gold, self.lookback = Rows(**state["gold"]), Rows(**state["lookback"])
-        self.first = Scaler(**state["first"])
-        self.scaler = Scaler(**state["scaler"]) if state["scaler"] else self.first
+        self.scaler = Scaler(**state["scaler"])
         self.gold = self.scaler.rows(self.raw_gold)
         self.draws.restore(state["draws"])
         self.seconds.update(state["seconds"])
         self.learner.restore(state["learner"])
-        # Components keep what they have in the units of t=0.
-        start = self.first.rows(self.raw_gold)
-        self.method.labeler.restore(state["labeler"], start, self.learner)
-        self.method.replay.restore(state["replay"], start, self.learner)
+        self.method.labeler.restore(state["labeler"], self.gold, self.learner)
+        self.method.replay.restore(state["replay"], self.gold, self.learner)
 
 
 def _largest(X: Tensor) -> float:

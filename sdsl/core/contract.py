@@ -5,7 +5,7 @@ whose fields are its settings; a component does not import Hydra or MLflow.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,7 +16,6 @@ from sdsl.core.learner import Learner
 from sdsl.core.lookback import Lookback
 from sdsl.core.network import Theta
 from sdsl.core.rows import Rows
-from sdsl.core.scaler import Scaler
 from sdsl.core.training import Training
 
 if TYPE_CHECKING:
@@ -37,23 +36,8 @@ class Step:
     X: Tensor  # [n, d]
     theta: Theta  # a copy of the parameters as step t - 1 left them
     draws: Draws
-    scaler: Scaler  # gold, lookback and X are scaled by it
-    first: Scaler  # the scaler of t=0
     truth: Tensor | None = None  # [n], only for a component declared privileged
     known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
-
-    def fixed(self) -> "Step":
-        """The same step in the units of t=0, for a component that keeps things in those units."""
-        if self.scaler is self.first:
-            return self
-        return self.once("fixed", self._in_first_units)
-
-    def _in_first_units(self) -> "Step":
-        def back(X: Tensor) -> Tensor:
-            return self.first(self.scaler.undo(X))
-
-        gold, lookback = (Rows(back(rows.X), rows.y) for rows in (self.gold, self.lookback))
-        return replace(self, gold=gold, lookback=lookback, X=back(self.X), scaler=self.first)
 
     def once(self, key: Any, compute: Callable[[], Made]) -> Made:
         """The result of `compute`, shared by labeler and replay: it is called once per step."""

@@ -5,22 +5,29 @@ L = sum_k w_k mean CE(set k) + w(k) mean ||softmax h(x + e) - softmax h'(x + e')
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.core.descent import fit, fit_in_span
 from sdsl.core.draws import Batches, Draws
 from sdsl.core.finite import check_scores
-from sdsl.core.kernel import buffers, zeros
+from sdsl.core.kernel import Arrays, buffers, zeros
 from sdsl.core.network import Theta, arrays, forward, scores
 from sdsl.core.rows import Rows
-from sdsl.core.scaler import Scaler
 from sdsl.core.training import Training
 
 NO_NOISE = torch.empty(0, 2, 0, 0)
+
+
+class Fitted(NamedTuple):
+    """How a fit ended."""
+
+    loss: float  # cross-entropy of the last step
+    steps: int
 
 
 class Learner:
@@ -61,16 +68,6 @@ class Learner:
         self.theta, self.teacher = list(state["theta"]), list(state["teacher"])
         self.init.restore(state["init"])
 
-    def rescale(self, old: Scaler, new: Scaler) -> None:
-        """The same function of raw rows under another scaler: the change goes into layer 1.
-
-        x_old = x_new r + c with r = sd_new / sd_old and c = (mean_new - mean_old) / sd_old.
-        """
-        r, c = new.scale / old.scale, (new.mean - old.mean) / old.scale  # [1, d]
-        for layer in (self.theta[0], self.teacher[0]):
-            layer[-1:] += c @ layer[:-1]
-            layer[:-1] *= r.mT
-
     def features(self, x: Tensor) -> Tensor:
         """f(x) [n, m]"""
         return forward(x, self.theta)[0]
@@ -85,6 +82,10 @@ class Learner:
             return self.classifier(x)
         return check_scores(scores(x, self.theta), "the network's outputs").argmax(1)
 
+    def loss(self, rows: Rows) -> float:
+        """Mean cross-entropy of labelled rows."""
+        return float(F.cross_entropy(scores(rows.X, self.theta), rows.y))
+
     def fit(
         self,
         how: Training,
@@ -92,19 +93,31 @@ class Learner:
         draws: Draws,
         weights: Sequence[float] | None = None,
         unlabelled: Tensor | None = None,
-    ) -> float:
-        """Train on labelled sets, each with a weight of its own; returns the last cross-entropy.
+    ) -> Fitted:
+        """Train on labelled sets: on their union, or on the mean loss of each with its weight.
 
-        unlabelled rows take part in the consistency term only.
+        unlabelled rows take part in the consistency term only, in a batch of their own.
         """
-        if not how.steps or not any(len(rows) for rows in sets):
-            return 0.0
-        weights = [1.0] * len(sets) if weights is None else list(weights)
+        labelled = Rows.cat(*sets)
+        if not how.steps or not len(labelled):
+            return Fitted(0.0, 0)
+        sets, weights = how.gathered(sets, weights)
         if how.consistency and unlabelled is not None:
             sets, weights = [*sets, Rows.unlabelled(unlabelled)], [*weights, 0.0]
-        batches = Batches(sets, weights, how.steps, how.batch, draws)
-        rates = np.array([how.rate(k) for k in range(how.steps)])
-        pulls = np.array([how.consistency * how.ramp_up(k) for k in range(how.steps)])
+        theta = arrays(self.theta)
+        m, v = zeros(theta), zeros(theta) if how.optimizer == "adam" else ()
+        loss, steps = 0.0, 0
+        for block in how.blocks(lambda: self.loss(labelled)):
+            batches = Batches(sets, weights, len(block), how.batch, draws)
+            loss, steps = self._descend(how, batches, block, m, v, draws), block.stop
+        return Fitted(loss, steps)
+
+    def _descend(
+        self, how: Training, batches: Batches, block: range, m: Arrays, v: Arrays, draws: Draws
+    ) -> float:
+        """A block of steps; the last one's cross-entropy."""
+        rates = np.array([how.rate(k) for k in block])
+        pulls = np.array([how.consistency * how.ramp_up(k) for k in block])
         theta, teacher = arrays(self.theta), arrays(self.teacher)
         X, y, w, index = arrays([batches.X, batches.y, batches.w, batches.index])
         if not (how.batch or how.consistency):
@@ -114,15 +127,15 @@ class Learner:
                 return 0.0
             if how.optimizer == "sgd" and len(theta) > 1 and len(X) <= X.shape[1]:
                 return fit_in_span(theta, X, y, w, rates, how.momentum)
-        m, v = zeros(theta), zeros(theta) if how.optimizer == "adam" else ()
         at, k, loss = buffers(theta, index.shape[1]), 0, 0.0
         noise: Iterator[Tensor] = iter([NO_NOISE])
         if noisy := bool(how.consistency and how.noise):
-            noise = draws.normals(how.steps, 2, *batches.shape)
+            noise = draws.normals(len(block), 2, *batches.shape)
         for e in noise:  # [some steps, 2, b, d]: as many as stay in cache
-            now = slice(k, k + len(e) if noisy else how.steps)
+            now = slice(k, k + len(e) if noisy else len(block))
             picked = index[now] if how.batch else index
             phase = picked, e.numpy(), how.noise, rates[now], pulls[now]
-            loss = fit(theta, teacher, m, v, at, (X, y, w), *phase, how.momentum, how.ema, k)
+            first = block.start + k
+            loss = fit(theta, teacher, m, v, at, (X, y, w), *phase, how.momentum, how.ema, first)
             k = now.stop
         return float(loss)

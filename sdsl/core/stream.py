@@ -10,9 +10,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from sdsl.core.draws import derive
+from sdsl.core.draws import Draws, derive
 from sdsl.core.rows import Rows, Table, rank_in_class
-from sdsl.core.settings import Positive, settings
+from sdsl.core.settings import Positive, Weight, settings
 from sdsl.errors import UserError
 
 
@@ -30,11 +30,11 @@ class Cut:
 class StreamConfig:
     """How a cut table becomes a stream."""
 
-    gold: (
-        Literal["segment", "record"] | Positive
-    )  # as many rows as an unlabelled part, or per class
-    scaler: Literal["frozen", "running", "per_step", "none"]  # see core/adaptation.py
+    # RECORD's counts per class; as many rows as an unlabelled part; so many per class
+    gold: Literal["record", "segment"] | Positive
+    scaler: Literal["frozen", "per_step", "none"]  # see core/adaptation.py
     max_segments: Positive | None  # shorten the stream to this many after gold
+    jitter: Weight  # rows are multiplied by 1 + so much noise: shows which results rounding decides
     prefix: Literal["literal", "calibrated"]  # calibrated: the prefix nearest to the paper
 
 
@@ -54,6 +54,8 @@ class Stream:
         parts = np.array([rng.permutation(size) for _ in range(self.T + 1)])
         order = torch.from_numpy(parts + size * np.arange(self.T + 1)[:, None])  # [T + 1, size]
         self._X, self._y = torch.from_numpy(table.X), torch.from_numpy(table.y)
+        if config.jitter:
+            self._X = self._X * (1 + config.jitter * Draws(seed, "jitter").normal(*self._X.shape))
         self.unlabelled = order[1:, self.q :]  # [T, n] row numbers
         self.test = order[1:, : self.q]  # [T, q]
         self._gold = self._draw_gold(order[0], cut.gold_per_class or 1)

@@ -1,19 +1,55 @@
-"""How one phase of training runs: steps, batches, learning rate, mean-teacher term."""
+"""How a phase of descent runs: steps, batches, learning rate, when it ends; mean-teacher term."""
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
-from sdsl.core.settings import Count, Share, Weight, settings
+from sdsl.core.rows import Rows
+from sdsl.core.settings import Count, Positive, Share, Weight, settings
 
 
 @settings
-class Training:
-    """One phase of training; batch=0 is full batch."""
+class Descent:
+    """Stochastic gradient descent; batch=0 is full batch.
 
-    steps: Count
-    batch: Count  # rows of each labelled set in an update
+    until=settled: a block of steps at a time, until the mean cross-entropy of all labelled rows
+    falls by less than `tolerance` in one of them.
+    """
+
+    until: Literal["steps", "settled"]
+    steps: Count  # settled: at most so many
+    block: Positive
+    tolerance: Weight
+    batch: Count  # rows in an update
+    union: bool  # drawn from all labelled sets together; false: so many from each, a mean per set
     lr: Weight
     momentum: Share
+
+    def gathered(
+        self, sets: Sequence[Rows], weights: Sequence[float] | None = None
+    ) -> tuple[list[Rows], list[float]]:
+        """(the sets that batches are drawn from, the weight of the mean loss of each)."""
+        if self.union:
+            return [Rows.cat(*sets)], [1.0]
+        return list(sets), [1.0] * len(sets) if weights is None else list(weights)
+
+    def blocks(self, loss: Callable[[], float]) -> Iterator[range]:
+        """The steps, a block at a time; `loss` is asked for after each."""
+        if self.until == "steps":
+            yield range(self.steps)
+            return
+        last = loss()
+        for start in range(0, self.steps, self.block):
+            yield range(start, min(start + self.block, self.steps))
+            before, last = last, loss()
+            if not before - last >= self.tolerance:  # also where it is no number
+                return
+
+
+@settings
+class Training(Descent):
+    """A mean-teacher fit."""
+
     optimizer: Literal["sgd", "adam"]
     decay: bool  # the rate falls to 0 in a straight line over the steps
     consistency: Weight  # weight of the mean-teacher term after ramp-up

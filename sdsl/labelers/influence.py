@@ -9,7 +9,6 @@ is how much up-weighting the training row x lowers the test loss. Rows with IF >
 first-in first-out queue, the most influential last.
 """
 
-from copy import copy
 from dataclasses import replace
 
 import torch
@@ -17,10 +16,10 @@ from torch import Tensor
 
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.learner import Learner
-from sdsl.core.network import layer_sizes
 from sdsl.core.rows import Rows
-from sdsl.core.settings import Count, Positive, Share, Weight, settings
+from sdsl.core.settings import Positive, Share, Weight, settings
 from sdsl.core.training import Training
+from sdsl.labelers.robust import first_fit
 
 Queues = dict[int, Tensor]  # by class: rows [k, d], the oldest first
 
@@ -32,37 +31,24 @@ class Influence(Labeler):
     strength: Weight  # C = strength / n of the logistic problem
     code_parity: bool  # the released code's s(+y th.x) for the training gradient
     keep_gold: bool  # D stays outside the queues and is never evicted
-    refit: bool  # a new network labels X_t; false: the learner, as replay left it
-    hidden: list[Count] | None  # widths of that network; null: the learner's
-    fit: Training
+    fit: Training | None  # of a new network that labels X_t; None: the learner labels as it is
 
     long_memory = True
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        stored = step.lookback
+        stored, log = step.lookback, dict[str, float]()
         if not self.keep_gold and not len(stored):
             stored = step.gold  # the first step: D fills the queues
-        if self.refit:
-            learner = self.generator(step, stored, learner)
+        if self.fit:
+            known = step if self.keep_gold else replace(step, gold=stored, lookback=stored[:0])
+            log = first_fit(self.fit, "fresh", known, learner)
         p, y = learner.probabilities(step.X).max(1)  # [n] each
         u = step.draws.uniform(2, learner.classes, len(y))  # as many, whether used or not
         queues = {c: stored.X[stored.y == c] for c in stored.y.unique().tolist()}
-        log = self.refill(queues, step.X, p, y, u)
+        log |= self.refill(queues, step.X, p, y, u)
         kept = [Rows(X, torch.full((len(X),), c)) for c, X in sorted(queues.items())]
         rows = Rows.cat(*kept) if kept else stored
         return Pseudo(y, rows, log | {"stored": float(len(rows))})
-
-    def generator(self, step: Step, stored: Rows, learner: Learner) -> Learner:
-        """A mean teacher trained from scratch on the stored set, X_t unlabelled."""
-        own = copy(learner)  # shares the initialisation generator, not the parameters
-        if self.hidden is not None:
-            own.sizes = layer_sizes(learner.sizes[0], self.hidden, learner.classes)
-        own.reset()
-        # RECORD divides the mean squared gap by C once more.
-        how = replace(self.fit, consistency=self.fit.consistency / learner.classes)
-        sets = [step.gold, stored] if self.keep_gold else [stored]
-        own.fit(how, sets, step.draws, unlabelled=step.X)
-        return own
 
     def refill(
         self, queues: Queues, X: Tensor, p: Tensor, y: Tensor, u: Tensor

@@ -14,16 +14,15 @@ class Oracle(Labeler):
     keep_all: bool  # JT keeps every segment; false: X_t alone
 
     privileged = True
+    own_units = True  # the rows of all segments
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        self.X, self.y = gold.X[:0], gold.y[:0]  # of all segments, in the units of t=0
+        self.X, self.y = gold.X[:0], gold.y[:0]  # of all segments
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
         assert step.truth is not None  # a privileged component is shown it
         if not self.keep_all:
             return Pseudo(step.truth, Rows(step.X, step.truth))
-        self.X, self.y = torch.cat([self.X, step.fixed().X]), torch.cat([self.y, step.truth])
-        moved = step.scaler is not step.first
-        X = step.scaler(step.first.undo(self.X)) if moved else self.X
-        held = float(len(X) * (X.shape[1] + 1))
-        return Pseudo(step.truth, Rows(X, self.y), {"memory_numbers": held})
+        self.X, self.y = torch.cat([self.X, step.X]), torch.cat([self.y, step.truth])
+        held = float(len(self.X) * (self.X.shape[1] + 1))
+        return Pseudo(step.truth, Rows(self.X, self.y), {"memory_numbers": held})

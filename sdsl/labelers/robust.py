@@ -5,16 +5,10 @@ Eq. 3      u_c = sum_x p_c(x) f(x) / sum_x p_c(x)               prototypes from 
 Eq. 4      y = argmin_c 1 - cos(f(x), u_c)                      labels from prototypes
 Eq. 5      u_c = mean of f(x) over y = c                        prototypes from labels
 Eq. 7      R(U) = |U - H^T V|^2, V fixed by gold                invariant label semantics
-Eqs. 2, 8  CE(D) + CE(D_{t-1}) + CE(X_t, y) + R(U) is descended between rounds of Eqs. 4, 5 and 7
-
-Two settings are not the paper's, and labelers/trust.py has their equations: `trust` lets gold's
-weight fall, and shares=estimated weighs classes by their sizes in Eq. 4. With the latter prototypes
-are means over the network's labels from the start: p leaks from a large class into the prototype of
-a small one.
+Eqs. 2, 8  CE(D + D_{t-1}) + CE(X_t, y) + R(U) is descended between rounds of Eqs. 4, 5 and 7
 """
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
 
 import torch
@@ -22,81 +16,61 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sdsl.core.contract import Labeler, Log, Pseudo, Step
-from sdsl.core.descent import adam, sgd
+from sdsl.core.descent import sgd
 from sdsl.core.draws import Batches, Draws
-from sdsl.core.kernel import cross_entropy, cross_entropy_slope, zeros
+from sdsl.core.kernel import Arrays, cross_entropy, cross_entropy_slope, zeros
 from sdsl.core.learner import Learner
 from sdsl.core.network import arrays, backward, forward, trace
 from sdsl.core.rows import Rows
 from sdsl.core.settings import Positive, Share, Weight, settings
-from sdsl.core.training import Training
-from sdsl.labelers.trust import Trust, assign_by_shares
+from sdsl.core.training import Descent, Training
 
 
 @settings
 class Robust(Labeler):
     fit: Training  # step 1
-    feedback: Training  # the gradient steps of a round
+    feedback: Descent  # the gradient steps of a round
     origin: Literal["fresh", "previous"]  # the parameters that step 1 starts from
-    rounds: Positive
+    rounds: Positive  # at most
     tolerance: Share  # labels have settled: a smaller share of them changed
-    trust: Trust  # how gold's weight falls
-    gold: Weight  # the weight of each term of L
-    lookback: Weight
-    pseudo: Weight
-    semantics: Weight
+    semantics: Weight  # of R(U)
     ils: Literal["project", "gram", "off"]
     anchor: Weight  # how hard prototypes are pulled to the label embedding
     energy: Share  # of the label embedding's rank
-    center: Literal["prototypes", "segment", "origin"]  # cosines are measured from here
-    shares: Literal["estimated", "equal"]  # of the classes; equal: the paper's
-    share: Weight  # segments that the last shares stand for
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        U, size = class_means(learner.features(gold.X), gold.y, learner.classes)
+        U, _ = class_means(learner.features(gold.X), gold.y, learner.classes)
         self.projector = label_projector(U, self.energy)  # [C, C], the same at every step
-        self.last_shares = size.double() / len(gold)  # [C]
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        kept = self.trust(step, learner.classes)
-        # What gold loses the lookback gains: the supervised terms weigh the same at every step.
-        weights = [float(self.gold * kept), float(self.lookback + self.gold * (1 - kept))]
-        if self.origin == "fresh":
-            # An encoder carried along folds the classes together where its own last labels were.
-            learner.reset()
-        loss = learner.fit(self.fit, [step.gold, step.lookback], step.draws, weights, step.X)
+        log = first_fit(self.fit, self.origin, step, learner, self.weights(step, learner))
         V = self.embedding(step.gold, learner)
         f, logits = forward(step.X, learner.theta)
-        y, U = logits.argmax(1), soft_prototypes(f, logits)
-        if self.shares == "estimated":
-            U = prototypes(f, y, U)
-        sets, steps = [step.gold, step.lookback, Rows(step.X, y)], self.rounds * self.feedback.steps
-        batches = Batches(sets, [*weights, self.pseudo], steps, self.feedback.batch, step.draws)
-        feedback = Feedback(self.feedback, learner, batches)
-        log: Log = {"gold_trust": float(kept), "ils_active": float(V is not None)}
-        log["loss_label"] = loss
+        y, U, m = logits.argmax(1), self.first_prototypes(f, logits), zeros(arrays(learner.theta))
         rounds, settled = 0, False
         while rounds < self.rounds and not settled:
             U = V.refine(U, self.anchor) if V else U
-            new, _ = self.assign(step, f, U, y, logits, kept)
+            new = self.assign(step, f, U, y, logits)
             settled = float((new != y).float().mean()) < self.tolerance
             y, U, rounds = new, prototypes(f, new, U), rounds + 1
             if not settled:
-                log |= feedback.round(step.X, y, V, self.semantics)
+                log |= self.descend(step, y, V, learner, m)
                 f, logits = forward(step.X, learner.theta)
         U = V.refine(U, self.anchor) if V else U
-        y, self.last_shares = self.assign(step, f, U, y, logits, kept)
-        return Pseudo(y, Rows(step.X, y), log | {"rounds": float(rounds)})
+        y = self.assign(step, f, U, y, logits)
+        log |= {"rounds": float(rounds), "ils_active": float(V is not None)}
+        return Pseudo(y, Rows(step.X, y), log)
 
-    def assign(
-        self, step: Step, f: Tensor, U: Tensor, y: Tensor, logits: Tensor, kept: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """(labels [n] by Eq. 4, with or without shares; the shares [C]). y: the labels so far."""
-        if self.shares == "equal":
-            return assign(f, U, self.center), self.last_shares
-        # Rows of a segment, so that the last shares outweigh a segment of one row.
-        rows = max(len(step.lookback), len(step.X))
-        return assign_by_shares(f, U, y, logits, kept, self.share * rows * self.last_shares)
+    def weights(self, step: Step, learner: Learner) -> list[float]:
+        """Of gold and lookback, where they do not form one set."""
+        return [1.0, 1.0]
+
+    def first_prototypes(self, f: Tensor, logits: Tensor) -> Tensor:
+        return soft_prototypes(f, logits)
+
+    def assign(self, step: Step, f: Tensor, U: Tensor, y: Tensor, logits: Tensor) -> Tensor:
+        """Labels [n] by Eq. 4; y: the labels so far."""
+        return assign(f, U)
 
     def embedding(self, gold: Rows, learner: Learner) -> "Semantics | None":
         """The label embedding of this step; None without ILS.
@@ -111,6 +85,44 @@ class Robust(Labeler):
         U, _ = class_means(learner.features(gold.X), gold.y, learner.classes)
         return Semantics("gram", gram_embedding(U))
 
+    def descend(
+        self, step: Step, y: Tensor, V: "Semantics | None", learner: Learner, m: Arrays
+    ) -> Log:
+        """The gradient steps of a round on L_total, by Eqs. 2 and 8; m: momentum, in place."""
+        how, theta, log = self.feedback, learner.theta, dict[str, float]()
+        given = [step.gold, step.lookback, Rows(step.X, y)]
+        sets, weights = how.gathered(given, [*self.weights(step, learner), 1.0])
+        for x, label, w in Batches(sets, weights, how.steps, how.batch, step.draws):
+            inputs, logits = trace(x, theta)
+            log["loss_feedback"] = float(cross_entropy(*arrays([logits, label, w])))
+            cross_entropy_slope(*arrays([logits, label, w]))  # in the place of the logits
+            grads = backward(inputs, logits, theta)
+            if V and self.semantics:
+                inputs, logits = trace(step.X, theta)
+                U, size = class_means(inputs[-1], y, learner.classes)
+                penalty, slope = V.penalty(U)
+                log["loss_semantics"] = self.semantics * float(penalty)
+                pull = self.semantics * (slope / size[:, None].clamp(min=1))[y]  # dR/df(x) [n, m]
+                more = backward(inputs, torch.zeros_like(logits), theta, pull)
+                grads = [g + other for g, other in zip(grads, more, strict=True)]
+            sgd(arrays(theta), m, arrays(grads), how.lr, how.momentum)
+        return log
+
+
+def first_fit(
+    fit: Training,
+    origin: Literal["fresh", "previous"],
+    step: Step,
+    learner: Learner,
+    weights: list[float] | None = None,
+) -> Log:
+    """Step 1, which Ours, Ours_PL and Ours_Record share: a fit on D and D_{t-1}."""
+    if origin == "fresh":
+        # An encoder carried along folds the classes together where its own last labels were.
+        learner.reset()
+    fitted = learner.fit(fit, [step.gold, step.lookback], step.draws, weights, step.X)
+    return {"loss_label": fitted.loss, "steps_label": float(fitted.steps)} if fit.steps else {}
+
 
 # Eqs. 3 to 5
 
@@ -121,12 +133,8 @@ def soft_prototypes(f: Tensor, logits: Tensor) -> Tensor:
     return p.T @ f / p.sum(0)[:, None].clamp(min=1e-8)
 
 
-def assign(f: Tensor, U: Tensor, center: str) -> Tensor:
+def assign(f: Tensor, U: Tensor) -> Tensor:
     """Eq. 4: the class whose prototype is nearest in cosine distance, [n]."""
-    if center != "origin":
-        # ReLU features share one orthant. The prototypes' mean does not depend on class sizes.
-        origin = (U if center == "prototypes" else f).mean(0)
-        f, U = f - origin, U - origin
     return (F.normalize(f) @ F.normalize(U).T).argmax(1)
 
 
@@ -192,40 +200,3 @@ def gram_embedding(U: Tensor) -> Tensor:
     """V^T = Q S [C, C] with U U^T = Q S^2 Q^T."""
     values, Q = torch.linalg.eigh(U.double() @ U.double().T)
     return (Q * values.clamp(min=0).sqrt()).to(U.dtype)
-
-
-# Eq. 8
-
-
-class Feedback:
-    """Descent on L_total; a round goes on where the last one's batches and momentum ended."""
-
-    def __init__(self, how: Training, learner: Learner, batches: Batches):
-        self.how, self.learner, self.batches = how, learner, batches
-        self.steps = enumerate(batches)
-        self.m, self.v = zeros(arrays(learner.theta)), zeros(arrays(learner.theta))
-
-    def round(self, X: Tensor, y: Tensor, V: Semantics | None, weight: float) -> Log:
-        """The steps of a round with the labels y [n] of X; the last one's losses."""
-        self.batches.y[-len(y) :] = y  # X_t is the last of the sets
-        theta = self.learner.theta
-        log: Log = {}
-        for k, (x, label, w) in islice(self.steps, self.how.steps):
-            inputs, logits = trace(x, theta)
-            log["loss_label"] = float(cross_entropy(*arrays([logits, label, w])))
-            cross_entropy_slope(*arrays([logits, label, w]))  # in the place of the logits
-            grads = backward(inputs, logits, theta)
-            if V and weight:
-                inputs, logits = trace(X, theta)
-                U, size = class_means(inputs[-1], y, self.learner.classes)
-                penalty, slope = V.penalty(U)
-                log["loss_semantics"] = weight * float(penalty)
-                pull = weight * (slope / size[:, None].clamp(min=1))[y]  # dR/df(x) [n, m]
-                more = backward(inputs, torch.zeros_like(logits), theta, pull)
-                grads = [g + other for g, other in zip(grads, more, strict=True)]
-            rate, at = self.how.rate(k), (arrays(theta), self.m)
-            if self.how.optimizer == "adam":
-                adam(*at, self.v, arrays(grads), rate, k + 1)
-            else:
-                sgd(*at, arrays(grads), rate, self.how.momentum)
-        return log

@@ -194,6 +194,8 @@ class Tracker(Labeler):
     fade: Share  # how much of a score lasts
     stay: Weight  # nats a relabelled row by which another member must be ahead to take over
 
+    own_units = True  # the mixtures
+
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.members: list[Mixture] = []
         self.best, self.first = 0, True
@@ -210,7 +212,7 @@ class Tracker(Labeler):
         self.members = [Mixture(*m) for m in state["members"]]
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        X, C = step.fixed().X.double().numpy(), learner.classes
+        X, C = step.X.double().numpy(), learner.classes
         rows = terms(X, len(self.members[0].pooled))
         moved = [self.move(m, rows) for m in self.members]
         self.members, foreseen = [m for m, _ in moved], [log_p for _, log_p in moved]

@@ -3,8 +3,8 @@
 Eq. 9, 10  xi <- xi + eta1 P_M grad L(theta + xi)                      the worst case nearby, in M
 Eq. 11     theta <- theta - eta2 (I - P_M) grad L(theta + xi)          descent off M
 
-L = CE(D) + CE(D_{t-1}) + CE(X_t, y_t). M is spanned, layer by layer, by what the previous model's
-layers see of gold and lookback; P_M = V^T V with V [rank, in + 1] orthonormal. xi starts from 0 at
+L = CE(D + X_t, y_t). M is spanned, layer by layer, by what the previous model's layers see of the
+lookback (of gold at t = 1); P_M = V^T V with V [rank, in + 1] orthonormal. xi starts from 0 at
 every step of descent: Algorithm 2 as printed carries it on, and nothing bounds it there.
 """
 
@@ -37,58 +37,54 @@ from sdsl.core.kernel import (
 )
 from sdsl.core.learner import Learner
 from sdsl.core.network import affine, arrays
+from sdsl.core.rows import Rows
 from sdsl.core.settings import Count, Positive, Share, Weight, settings
-from sdsl.labelers.trust import Trust
+from sdsl.core.training import Descent
 
 
 @settings
 class FlatRegion(Replay):
-    steps: Count
-    batch: Positive
+    fit: Descent  # Eq. 11: lr is eta2; momentum comes after projection, so its state stays off M
     eta1: Weight  # the paper's ascent step
-    eta2: Weight  # the paper's descent step
-    momentum: Share  # after projection, so its state stays off M
     ascents: Positive
     energy: Share  # of the representations that M keeps
     cap: Share  # M takes at most this share of a layer's inputs
-    rows: Positive  # gold rows M is built from, besides the lookback
+    rows: Count  # gold rows that M is built from besides the lookback
     origin: Literal["previous", "generation"]  # the parameters that replay starts from
     no_xi: bool
     no_proj: bool
     xi: Literal["fresh", "carried"]  # carried: from one step of descent to the next
     xi_norm: Literal["none", "sam"]  # sam: xi rescaled to length rho
     rho: Weight
-    trust: Trust  # how gold's weight falls
-    gold: Weight  # the weight of each set's mean loss
-    lookback: Weight
-    segment: Weight
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
         M = self.subspace(step)
         if self.origin == "previous":
             learner.load(step.theta)
-        kept = self.trust(step, learner.classes)
-        sets = [step.gold, step.lookback, pseudo.rows]
-        weights = [float(self.gold * kept), self.lookback, self.segment]
-        batches = Batches(sets, weights, self.steps, self.batch, step.draws)
-        theta, V = arrays(learner.theta), arrays(M)
-        within = tuple(
-            np.empty((len(v), layer.shape[1]), np.float32)
-            for v, layer in zip(V, theta, strict=True)
-        )
-        space = Space(V, within, *(zeros(theta) for _ in range(4)))
+        sets, weights = self.sets(step, pseudo, learner)
+        union, theta = Rows.cat(*sets), arrays(learner.theta)
+        space = space_of(arrays(M), theta)
         rho = self.rho if self.xi_norm == "sam" else 0.0
         xi = self.no_xi, self.no_proj, self.xi == "carried"
-        how = How(self.eta1, self.eta2, self.momentum, self.ascents, rho, *xi)
-        index, *rows = arrays([batches.index, batches.X, batches.y, batches.w])
-        at = buffers(theta, batches.shape[0])
-        loss, rise = search(theta, how, space, at, tuple(rows), index)
+        how = How(self.eta1, self.fit.lr, self.fit.momentum, self.ascents, rho, *xi)
+        loss, rise, steps = 0.0, 0.0, 0
+        for block in self.fit.blocks(lambda: learner.loss(union)):
+            batches = Batches(sets, weights, len(block), self.fit.batch, step.draws)
+            index, *rows = arrays([batches.index, batches.X, batches.y, batches.w])
+            at = buffers(theta, batches.shape[0])
+            loss, rise = search(theta, how, space, at, tuple(rows), index)
+            steps = block.stop
         ranks = {f"rank_{layer}": float(len(v)) for layer, v in enumerate(M)}
-        return {"loss_replay": loss, "loss_rise": rise, "gold_trust": float(kept)} | ranks
+        return {"loss_replay": loss, "loss_rise": rise, "steps_replay": float(steps)} | ranks
+
+    def sets(self, step: Step, pseudo: Pseudo, learner: Learner) -> tuple[list[Rows], list[float]]:
+        """The rows that are learnt from, and the weight of each set's mean loss."""
+        return self.fit.gathered([step.gold, pseudo.rows])
 
     def subspace(self, step: Step) -> list[Tensor]:
         """V of every layer [rank, in + 1]: M is what the layers see under the last parameters."""
-        h, M = torch.cat([step.gold.X[: self.rows], step.lookback.X]), []
+        gold = step.gold.X[: self.rows] if len(step.lookback) else step.gold.X
+        h, M = torch.cat([gold, step.lookback.X]), []
         for layer in step.theta:
             seen = F.pad(h, (0, 1), value=1.0)  # [n, in + 1], bias included
             M.append(span(seen.T @ seen / len(seen), self.energy, self.cap))
@@ -148,6 +144,13 @@ class Space(NamedTuple):
     velocity: Arrays
 
 
+def space_of(V: Arrays, theta: Arrays) -> Space:
+    within = tuple(
+        np.empty((len(v), layer.shape[1]), np.float32) for v, layer in zip(V, theta, strict=True)
+    )
+    return Space(V, within, *(zeros(theta) for _ in range(4)))
+
+
 @compiled
 def project(space: Space, grads: Arrays) -> None:
     """The image P_M g of every layer's gradient."""
@@ -187,9 +190,11 @@ def ascend(theta: Arrays, how: How, space: Space, buffers: Buffers, y: Array, w:
             copy(point[i], space.xi[i])
             add(-1, theta[i], space.xi[i])
             square += np.sum(space.xi[i] * space.xi[i])
-        for i in range(len(theta) if how.rho else 0):
+        scale = np.float32(how.rho / max(np.sqrt(square), 1e-12)) if how.rho else np.float32(1)
+        for i in range(len(theta)):
+            space.xi[i][:] *= scale  # carried on as it is used: rescaled, so bounded
             copy(theta[i], point[i])
-            add(how.rho / max(np.sqrt(square), 1e-12), space.xi[i], point[i])
+            add(1, space.xi[i], point[i])
 
 
 @compiled

@@ -14,4 +14,4 @@ class Joint(Replay):
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
         learner.reset()
         rows = Rows.cat(pseudo.rows, step.gold)
-        return {"loss_replay": learner.fit(self.fit, [rows], step.draws)}
+        return {"loss_replay": learner.fit(self.fit, [rows], step.draws).loss}

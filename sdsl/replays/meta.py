@@ -1,13 +1,14 @@
 """EAML (Liu et al., NeurIPS 2020): meta-train f so that a head led along the drift keeps the past.
 
+The head g is the last two layers, g(h) = [relu([h 1] theta_{-2}) 1] theta_{-1}; the encoder f is
+what stands before it. A network of two layers has none: f(x) = x, and nothing is meta-trained.
 min_f CE(D; g') + mean_l MMD(D, P_l; g') + mu |theta - theta_{t-1}|^2; g' is g after inner SGD on
 CE(D) + 0.5 MMD(D, P_l), l = 1..5, no graph kept (first order). Then g adapts to X_t, f frozen.
-The official code's gradient penalty is left out: under a piecewise linear head it is constant in f,
-so it never changes an update (tests/replays/test_meta.py).
+The official code's gradient penalty, |d mean margin / d f(x)|^2, is left out: under a piecewise
+linear g it is constant in f almost everywhere and changes no update (tests/replays/test_meta.py).
 
-Gradients are written out, on NumPy arrays: through autograd an inner step takes twenty times as
-long, and the paper's sweep nearly twice. Sets stand in circles, and a batch is so many rows from a
-random start on.
+Gradients are written out, on NumPy arrays: through autograd an inner step takes about ten times as
+long. Sets stand in circles, and a batch is so many rows from a random start on.
 """
 
 import numpy as np
@@ -20,6 +21,8 @@ from sdsl.core.kernel import (
     Array,
     Arrays,
     Buffers,
+    add,
+    affine,
     backward,
     buffers,
     compiled,
@@ -33,6 +36,7 @@ from sdsl.core.network import arrays
 from sdsl.core.settings import Count, Share, Weight, settings
 
 DOMAINS = 5  # pseudo-domains P_l a trajectory
+HEAD = 2  # layers of g; 1 in a network of one layer
 
 
 @settings
@@ -58,7 +62,14 @@ class Meta(Replay):
         return {"loss_replay": loss}
 
     def meta_train(self, step: Step, learner: Learner, before: Arrays) -> float:
-        """Update f by the loss of heads that were led from g_{t-1} along the trajectory."""
+        """Update f by the loss of heads that were led from g_{t-1} along the trajectory.
+
+        A step inside: g <- g - inner_lr d/dg (CE(D) + 0.5 MMD(D, P_l)), both layers. Outside: the
+        slope in f of CE(D) + mean_l MMD(D, P_l), g as it is in the end, held constant.
+        """
+        f, loss = arrays(learner.theta[:-HEAD]), 0.0
+        if not f:
+            return loss
         D, y, n = step.gold.X.numpy(), step.gold.y.numpy(), len(step.gold)
         P = [rows.numpy() for rows in trajectory(step)]
         held = min(n if n < 4 else n // 2, self.batch)  # rows of D an inner, a held-out batch
@@ -66,50 +77,40 @@ class Meta(Replay):
         u = step.draws.uniform(3, self.iterations, DOMAINS).unbind()
         turn = starts(u[0][:, :1], n)  # where in D the held-out batch begins
         skip = starts(u[1], max(n - 2 * held + 1, 1))  # and an inner batch behind it
-        begin = [starts(u[2][:, j], len(rows)) for j, rows in enumerate(P)]  # a support, in P_l
-        f, m, loss = arrays(learner.theta[:-1]), zeros(before[:-1]), 0.0
+        first, source = circle(n, turn[:, 0], held), circle(n, turn + held + skip, held)
+        for j, (rows, b) in enumerate(zip(P, sizes, strict=True)):  # supports, queries behind them
+            P[j] = rows[circle(len(rows), starts(u[2][:, j], len(rows)), 2 * b)]
+        three = list(zip(P, source.swapaxes(0, 1), sizes, strict=True))
+        pairs = [np.concatenate([D[i], rows[:, :b]], 1) for rows, i, b in three]
+        tests = np.concatenate([D[first], *(rows[:, b:] for rows, _, b in three)], 1)
+        inner = [buffers(before[-HEAD:], held + b) for b in sizes]
+        outer, m = buffers(before, tests.shape[1]), zeros(f)
         share = self.outer_mmd / max(1, sum(b > 1 for b in sizes))
         for k in range(self.iterations):
-            net = *f, before[-1].copy()
-            source = [circle(n, turn[k, 0] + held + a, held) for a in skip[k]]
-            three = [(rows, a[k], b) for rows, a, b in zip(P, begin, sizes, strict=True)]
-            support = [rows[circle(len(rows), a, b)] for rows, a, b in three]
-            query = [rows[circle(len(rows), a + b, b)] for rows, a, b in three]
-            pairs = [np.concatenate([D[i], x]) for i, x in zip(source, support, strict=True)]
-            features = with_bias(encode(net, np.concatenate(pairs)).h[-1])
-            ends = np.cumsum([len(x) for x in pairs])
-            for phi, i in zip(np.split(features, ends[:-1]), source, strict=True):
+            g = tuple(layer.copy() for layer in before[-HEAD:])
+            for j, at in enumerate(inner):
+                at.h[0][:] = encode(f, pairs[j][k])
                 for _ in range(self.inner_steps):
-                    net[-1][:] -= self.inner_lr * head_gradient(net[-1], phi, y[i], self.inner_mmd)
-            first = circle(n, turn[k, 0], held)
-            at = encode(net, np.concatenate([D[first], *query]))
-            slope = at.slopes[-1]  # of the logits, in their place
-            z, *others = np.split(slope.copy(), np.cumsum([held, *sizes[:-1]]))
-            slope[held:] = 0
-            loss = mean_cross_entropy(slope[:held], y[first])
-            end = held
-            for other in others:  # every domain, scored with the final head
-                gap = share * mmd_slope(np.concatenate([z, other]), held)
-                slope[:held] += gap[:held]
-                slope[end : end + len(other)] = gap[held:]
-                end += len(other)
-            backward(net, at.h, at.slopes, at.grads, NO_PULL)
+                    gradient(g, at, y[source[k, j]], sizes[j : j + 1], self.inner_mmd)
+                    for layer, grad in zip(g, at.grads, strict=True):
+                        add(-self.inner_lr, grad, layer)
+            outer.h[0][:] = tests[k]
+            loss = gradient((*f, *g), outer, y[first[k]], sizes, share)
             rate = self.outer_lr * decayed(k / self.iterations)
-            self.descend(f, before[:-1], m, at.grads[:-1], rate)
+            self.descend(f, before[:-HEAD], m, outer.grads[:-HEAD], rate)
         return loss
 
     def adapt(self, step: Step, learner: Learner, before: Arrays) -> None:
         """Meta-test: f frozen, the head goes on from g_{t-1} by CE(D) + 0.2 MMD(D, X_t)."""
         n, N, y = len(step.gold), len(step.X), step.gold.y.numpy()
-        u = step.draws.uniform(2, self.adapt_steps)
-        source, target = (with_bias(learner.features(X).numpy()) for X in (step.gold.X, step.X))
-        head = arrays(learner.theta[-1:])
-        m = zeros(head)
-        for a, b in zip(starts(u[0], n), starts(u[1], N), strict=True):
-            i, j = circle(n, a, min(n, self.batch)), circle(N, b, min(N, self.batch))
-            phi = np.concatenate([source[i], target[j]])
-            grad = head_gradient(head[0], phi, y[i], self.adapt_mmd)
-            self.descend(head, before[-1:], m, (grad,), self.adapt_lr)
+        f, g = arrays(learner.theta[:-HEAD]), arrays(learner.theta[-HEAD:])
+        source, target = (encode(f, X.numpy()) for X in (step.gold.X, step.X))
+        b, c, u = min(n, self.batch), min(N, self.batch), step.draws.uniform(2, self.adapt_steps)
+        at, m = buffers(g, b + c), zeros(g)
+        for i, j in zip(circle(n, starts(u[0], n), b), circle(N, starts(u[1], N), c), strict=True):
+            at.h[0][:b], at.h[0][b:] = source[i], target[j]
+            gradient(g, at, y[i], [c], self.adapt_mmd)
+            self.descend(g, before[-HEAD:], m, at.grads, self.adapt_lr)
 
     def descend(self, theta: Arrays, before: Arrays, m: Arrays, grads: Arrays, lr: float) -> None:
         """A step in place, with weight decay and the anchor at theta_{t-1}."""
@@ -138,34 +139,37 @@ def starts(u: Tensor, count: int) -> Array:
     return (u * count).long().numpy()
 
 
-def circle(count: int, start: int, n: int) -> Array:
-    """n places of a circle of `count`, from `start` on."""
-    return (start + np.arange(n)) % max(1, count)
+def circle(count: int, start: Array, n: int) -> Array:
+    """n places of a circle of `count` from every start on: [..., n]."""
+    return (start[..., None] + np.arange(n)) % max(1, count)
 
 
-def encode(net: Arrays, X: Array) -> Buffers:
-    """Features of the rows in h[-1], their logits in slopes[-1]."""
-    at = buffers(net, len(X))
-    at.h[0][:] = X
-    trace(net, at.h, at.slopes[-1])
-    return at
+def encode(f: Arrays, X: Array) -> Array:
+    """f(X) [n, m]: relu([X 1] theta_i), layer by layer; X itself if there are none."""
+    for layer in f:
+        out = np.empty((len(X), layer.shape[1]), np.float32)
+        affine(X, layer, True, out)
+        X = out
+    return X
 
 
-def with_bias(f: Array) -> Array:
-    """[f 1]"""
-    return np.hstack([f, np.ones((len(f), 1), np.float32)])
+def gradient(net: Arrays, at: Buffers, y: Array, sizes: list[int], weight: float) -> float:
+    """at.grads <- d/d net of CE(z_0, y) + weight sum_l MMD^2(z_0, z_l); the mean CE is returned.
 
-
-def head_gradient(g: Array, phi: Array, y: Array, weight: float) -> Array:
-    """d/dg of mean CE on the first rows of phi + weight MMD^2 between their logits and the rest's.
-
-    g [m + 1, C]; phi: features and a 1 [n, m + 1]; y: labels of the first rows.
+    at.h[0]: the rows of D, their logits z_0, then so many (sizes) of every domain l, theirs z_l.
     """
-    z = phi @ g
-    slope = weight * mmd_slope(z, len(y))
-    mean_cross_entropy(z[: len(y)], y)
-    slope[: len(y)] += z[: len(y)]
-    return phi.T @ slope
+    trace(net, at.h, at.slopes[-1])
+    z, n, end = at.slopes[-1], len(y), len(y)
+    pull = np.zeros(z.shape, np.float32)
+    for size in sizes:
+        this = slice(end, end + size)
+        add_mmd_slope(z[:n], z[this], pull[:n], pull[this])
+        end += size
+    loss = mean_cross_entropy(z[:n], y)
+    z[n:] = 0
+    add(weight, pull, z)
+    backward(net, *at, NO_PULL)
+    return loss
 
 
 def mean_cross_entropy(z: Array, y: Array) -> float:
@@ -176,35 +180,35 @@ def mean_cross_entropy(z: Array, y: Array) -> float:
     return loss
 
 
-def mmd_slope(z: Array, n: int) -> Array:
-    """d/dz of MMD^2 between z[:n] and z[n:] [N, C] (Gretton et al. 2012; Long et al. 2015).
+def add_mmd_slope(x: Array, y: Array, dx: Array, dy: Array) -> None:
+    """Adds the slopes of MMD^2 at x [n, C] and y [m, C] (Gretton et al. 2012; Long et al. 2015).
 
     Unbiased: MMD^2 = mean_{i != j} k(x_i, x_j) + mean_{i != j} k(y_i, y_j) - 2 mean k(x_i, y_j),
     k(u, v) = sum_{q = -2..2} exp(-|u - v|^2 / (2^q b)); b, held constant, is the mean of |u - v|^2
     over all pairs. With e = exp(-d / 4b) the kernels are e, e^2, e^4, e^8, e^16, and dk/dd is
     -(e + 2 e^2 + ... + 16 e^16) / 4b. 0 where a side has fewer than two points.
     """
-    slope = np.zeros_like(z)
-    if min(n, len(z) - n) > 1:
-        e = np.empty((len(z), len(z)), np.float32)
+    if min(len(x), len(y)) > 1:
+        z = np.concatenate([x, y]).T.copy()
+        e = np.empty((z.shape[1], z.shape[1]), np.float32)
         b = exponents(z, e)
-        add_slope(z, np.exp(e, out=e), n, b, slope)  # NumPy's exp takes several at a time
-    return slope
+        add_slope(z, np.exp(e, out=e), b, dx, dy)  # NumPy's exp takes several at a time
 
 
 @compiled
 def exponents(z: Array, e: Array) -> float:
-    """b; e_ij becomes -|z_i - z_j|^2 / 4b."""
-    (N, C), x, total = z.shape, z.T.copy(), 0.0
+    """b; e_ij becomes -|z_i - z_j|^2 / 4b, for the columns of z [C, N]."""
+    (C, N), sums = z.shape, np.zeros(z.shape[1], np.float32)
     for i in range(N):
         for j in range(N):
             e[i, j] = 0
         for c in range(C):
             for j in range(N):
-                gap = x[c, j] - x[c, i]
+                gap = z[c, j] - z[c, i]
                 e[i, j] += gap * gap
-        total += e[i].sum()
-    b = max(total / (N * (N - 1)), 1e-12)
+        for j in range(N):
+            sums[j] += e[i, j]
+    b = max(sums.sum() / (N * (N - 1)), 1e-12)
     scale = np.float32(-0.25 / b)
     for i in range(N):
         for j in range(N):
@@ -213,10 +217,9 @@ def exponents(z: Array, e: Array) -> float:
 
 
 @compiled
-def add_slope(z: Array, e: Array, n: int, b: float, slope: Array) -> None:
+def add_slope(z: Array, e: Array, b: float, dx: Array, dy: Array) -> None:
     """Adds d MMD^2 / dz_j = sum_i w_ij (e + 2 e^2 + ... + 16 e^16)_ij (z_i - z_j) / b."""
-    (N, C), x, two = z.shape, z.T.copy(), np.float32(2)
-    m = N - n
+    (C, N), n, m, two = z.shape, len(dx), len(dy), np.float32(2)
     w = np.full((2, N), np.float32(-1 / (n * m)))  # of a pair, by the side of i
     w[0, :n], w[1, n:] = 1 / (n * (n - 1)), 1 / (m * (m - 1))
     s, pulls = np.empty(N, np.float32), np.zeros((C, N), np.float32)
@@ -230,7 +233,8 @@ def add_slope(z: Array, e: Array, n: int, b: float, slope: Array) -> None:
             s[j] = side[j] * (e1 + two * (e2 + two * (e4 + two * (e8 + two * e8 * e8))))
         for c in range(C):
             for j in range(N):
-                pulls[c, j] += s[j] * (x[c, i] - x[c, j])
+                pulls[c, j] += s[j] * (z[c, i] - z[c, j])
     for j in range(N):
+        slope = dx[j] if j < n else dy[j - n]
         for c in range(C):
-            slope[j, c] += np.float32(pulls[c, j] / b)
+            slope[c] += np.float32(pulls[c, j] / b)

@@ -1,35 +1,25 @@
-"""Plain replay: min CE(D) + CE(D_{t-1}) + CE(X_t, y_t), each a mean of its own ("w/o FR")."""
+"""Plain replay: cross-entropy over the chosen sets is descended, without a search or projection."""
 
 from typing import Literal
 
 from sdsl.core.contract import Log, Pseudo, Replay, Step
 from sdsl.core.learner import Learner
-from sdsl.core.settings import Weight, settings
+from sdsl.core.settings import settings
 from sdsl.core.training import Training
-from sdsl.labelers.trust import Trust
 
 
 @settings
 class Retrain(Replay):
     fit: Training
     origin: Literal["generation", "previous", "fresh"]  # the parameters that replay starts from
-    trust: Trust  # how gold's weight falls
-    gold: Weight  # weight of D
-    lookback: Weight  # weight of the rows kept from t-1
-    segment: Weight  # weight of the newly labelled rows
+    sets: list[Literal["gold", "lookback", "segment"]]  # segment: the newly labelled rows
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
         if self.origin == "fresh":
             learner.reset()
         elif self.origin == "previous":
             learner.load(step.theta)
-        trust = float(self.trust(step, learner.classes)) if self.gold else 0.0
-        given = [
-            (step.gold, self.gold * trust, self.gold),
-            (step.lookback, self.lookback, self.lookback),
-            (pseudo.rows, self.segment, 1.0),
-        ]
-        # A set whose weight is set to 0 would cost draws and time.
-        sets, weights = zip(*[(rows, w) for rows, w, used in given if used], strict=True)
-        loss = learner.fit(self.fit, sets, step.draws, weights, unlabelled=step.X)
-        return {"loss_replay": loss}
+        given = {"gold": step.gold, "lookback": step.lookback, "segment": pseudo.rows}
+        sets = [given[name] for name in self.sets]
+        fitted = learner.fit(self.fit, sets, step.draws, unlabelled=step.X)
+        return {"loss_replay": fitted.loss, "steps_replay": float(fitted.steps)}

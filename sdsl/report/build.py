@@ -39,9 +39,10 @@ def gather(runs: Runs, drawn: dict[str, str]) -> Report:
     """Every table and verdict. `drawn`: the captions of the figures that were saved."""
     settings = runs.by_setting()
     of_paper = {s: one for s, one in settings.items() if one.paper_streams and not is_short(s)}
-    judged = {setting: claims.judge(one) for setting, one in of_paper.items()}
+    jittered = runs.jittered()
+    judged = {s: claims.judge(one, jittered.get(s)) for s, one in of_paper.items()}
     known = [metric for metric in METRICS | CLASS_METRICS if metric in runs.frame]
-    cells = {metric: tables.cells(settings, metric) for metric in known}
+    cells = {metric: tables.cells(settings, jittered, metric) for metric in known}
     return Report(runs, _by(["setting"], judged or {"": pd.DataFrame()}), cells, drawn)
 
 
@@ -76,6 +77,7 @@ def _write(report: Report, file: Path, template: str, writer: Markdown) -> None:
         report=report,
         documents=documents,
         first=documents[0],
+        by={document.setting: document for document in documents},
         text=writer.text,
         method_name=method_name,
         settings=SETTINGS,

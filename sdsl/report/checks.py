@@ -12,8 +12,11 @@ from sdsl.report.runs import SHAPE, Runs
 from sdsl.report.statistics import Estimate, paired
 
 REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
-OUT_OF_REACH, NOT_RUN = "out of reach", "not run"
-VERDICTS = (REPRODUCED, NOT_REPRODUCED, OUT_OF_REACH, NOT_RUN)
+OUT_OF_REACH, NOT_JUDGED, NOT_RUN = "out of reach", "cannot be judged", "not run"
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, OUT_OF_REACH, NOT_JUDGED, NOT_RUN)
+SEEDS = 3  # fewer decide nothing
+FEW_SEEDS = f"fewer than {SEEDS} seeds"
+CHANCE = 0.1  # less above the accuracy of guessing is no accuracy that noise could take away
 ROUNDING = 1e-9  # a difference of exactly the tolerance is within it
 ONE_SIDED = "flatness_one_sided"  # the paper's noise, U[0, b]
 SYMMETRIC = "flatness_symmetric"  # U[-b, b]
@@ -22,6 +25,10 @@ Given = Mapping[str, Any]
 
 class NotRun(Exception):
     """The runs that a test needs are missing."""
+
+
+class CannotBeJudged(Exception):
+    """There are runs, but they cannot decide."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,8 @@ def cell(runs: Runs, dataset: str, given: Given) -> Finding:
     limit = f"{which} {bound:.3f}" if np.isfinite(bound) else "static bound not run"
     paper = f"paper {mean:.3f} ± {given['std']:.3f}, tolerance {tolerance:.3f}"
     numbers = f"{here}; {paper}, {limit}"
+    if 0 < len(values) < SEEDS:
+        raise CannotBeJudged(f"{numbers}; {FEW_SEEDS}")
     if len(values) and abs(values.mean() - mean) <= tolerance + ROUNDING:
         return Finding(REPRODUCED, numbers)
     if bound < mean - tolerance - ROUNDING:
@@ -67,8 +76,6 @@ def order(runs: Runs, dataset: str, given: Given) -> Finding:
     pairs = [(a, b) for a in given["better"] for b in given["than"]]
     gaps = _gaps(runs, dataset, given["metric"], pairs)
     lower, numbers = given.get("lower", False), "; ".join(map(str, gaps))
-    if any(gap.n < 2 for gap in gaps):
-        raise NotRun(f"{numbers}; two common seeds are needed for an interval")
     if all(gap.high < 0 if lower else gap.low > 0 for gap in gaps):
         return Finding(REPRODUCED, numbers)
     ordered = all(gap.mean < 0 if lower else gap.mean > 0 for gap in gaps)
@@ -80,8 +87,6 @@ def bound(runs: Runs, dataset: str, given: Given) -> Finding:
     over = given.get("over", [])
     pairs = [(other, given["method"]) for other in over or given["under"]]
     gaps = _gaps(runs, dataset, given["metric"], pairs)
-    if any(gap.n < 2 for gap in gaps):
-        raise NotRun("two common seeds are needed for an interval")
     beyond = [gap for gap in gaps if (gap.low > 0 if over else gap.high < 0)]
     if beyond:
         return Finding(NOT_REPRODUCED, "; ".join(map(str, beyond)))
@@ -90,18 +95,21 @@ def bound(runs: Runs, dataset: str, given: Given) -> Finding:
 
 
 def near(runs: Runs, dataset: str, given: Given) -> Finding:
-    """The mean of `method` is at most `within` below that of `target`."""
+    """The mean of `method` is at most `within` from that of `target`, above or below."""
     (gap,) = _gaps(runs, dataset, given["metric"], [(given["method"], given["target"])])
-    return _finding(gap.mean >= -given["within"] - ROUNDING, str(gap))
+    return _finding(abs(gap.mean) <= given["within"] + ROUNDING, str(gap))
 
 
 def nearest(runs: Runs, dataset: str, given: Given) -> Finding:
     """Of all `among`, `method` has the mean nearest to that of `target`."""
     target, metric = given["target"], given["metric"]
     methods = [target, *given["among"]]
-    means = {m: float(runs.scores(m, dataset, metric).mean()) for m in methods}
-    if missing := {m for m, mean in means.items() if np.isnan(mean)}:
+    scores = {m: runs.scores(m, dataset, metric) for m in methods}
+    if missing := {m for m, values in scores.items() if values.empty}:
         raise NotRun(f"no run of {_names(missing)}")
+    if any(len(values) < SEEDS for values in scores.values()):
+        raise CannotBeJudged(FEW_SEEDS)
+    means = {m: float(values.mean()) for m, values in scores.items()}
     nearest_first = sorted(given["among"], key=lambda m: abs(means[m] - means[target]))
     shown = [f"{method_name(m)} {means[m] - means[target]:+.3f}" for m in nearest_first[:3]]
     numbers = f"to {method_name(target)} ({means[target]:.3f}): {', '.join(shown)}"
@@ -127,6 +135,7 @@ class NoiseCurve:
 
     bounds: np.ndarray  # [points]
     accuracy: np.ndarray  # [points]
+    seeds: int
 
     @property
     def loss(self) -> np.ndarray:
@@ -139,13 +148,27 @@ class NoiseCurve:
         return float(self.bounds[beyond[0] - 1] if len(beyond) else self.bounds[-1])
 
 
+def judged_curve(runs: Runs, method: str, dataset: str) -> NoiseCurve:
+    """A noise curve that can decide: its network is better than guessing."""
+    curve, classes = noise_curve(runs, method, dataset), runs.all_of(method, dataset).classes
+    if curve is None:
+        raise NotRun(f"no flatness probe of {method_name(method)}")
+    if curve.seeds < SEEDS:
+        raise CannotBeJudged(FEW_SEEDS)
+    base, guessing = curve.accuracy[0], 1 / classes.astype(int).iloc[0]
+    if base < guessing + CHANCE:
+        name = method_name(method)
+        raise CannotBeJudged(f"{name} without noise has {base:.3f}, guessing {guessing:.3f}")
+    return curve
+
+
 def noise_curve(runs: Runs, method: str, dataset: str) -> NoiseCurve | None:
     """Under the paper's noise; None if the probe was not run."""
     points = runs.curve(method, dataset, ONE_SIDED)
     for key in runs.all_of(method, dataset).group_key.unique():
         bounds = runs.configs.get(key, {}).get("probe", {}).get("bounds", [])
         if points.size and len(bounds) == points.shape[1]:
-            return NoiseCurve(np.array(bounds), points.mean(0))
+            return NoiseCurve(np.array(bounds), points.mean(0), len(points))
     return None
 
 
@@ -163,10 +186,8 @@ def drops(runs: Runs, dataset: str, given: Given) -> Finding:
 
 def widest(runs: Runs, dataset: str, given: Given) -> Finding:
     """The flat range of `method` is wider than that of each of `than`."""
-    curves = {m: noise_curve(runs, m, dataset) for m in (given["method"], *given["than"])}
-    if missing := {m for m, curve in curves.items() if curve is None}:
-        raise NotRun(f"no flatness probe of {_names(missing)}")
-    widths = {m: curve.flat_range(given["loss"]) for m, curve in curves.items() if curve}
+    curves = {m: judged_curve(runs, m, dataset) for m in (given["method"], *given["than"])}
+    widths = {m: curve.flat_range(given["loss"]) for m, curve in curves.items()}
     shown = ", ".join(f"{method_name(m)} [0, {width:g}]" for m, width in widths.items())
     wins = all(widths[given["method"]] > widths[other] for other in given["than"])
     return _finding(wins, f"flat ranges: {shown}")
@@ -209,6 +230,8 @@ def _gaps(runs: Runs, dataset: str, metric: str, pairs: Sequence[tuple[str, str]
             missing |= {method for method, own in scores.items() if own.empty}
     if len(gaps) < len(pairs):
         raise NotRun(f"no run of {_names(missing)}" if missing else "no common seed")
+    if any(gap.n < SEEDS for gap in gaps):
+        raise CannotBeJudged(f"{'; '.join(map(str, gaps))}; {FEW_SEEDS}")
     return gaps
 
 
@@ -217,9 +240,7 @@ def _under_noise(
 ) -> Finding:
     numbers, held = [], []
     for method in given["methods"]:
-        curve = noise_curve(runs, method, dataset)
-        if curve is None:
-            raise NotRun(f"no flatness probe of {method_name(method)}")
+        curve = judged_curve(runs, method, dataset)
         points = zip(curve.bounds, curve.accuracy, strict=True)
         shown = ", ".join(f"{b:g}: {accuracy:.3f}" for b, accuracy in points)
         numbers.append(f"{method_name(method)} {shown}")

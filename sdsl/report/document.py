@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from sdsl.report import names, tables
-from sdsl.report.checks import OUT_OF_REACH, REPRODUCED, VERDICTS
-from sdsl.report.claims import paper_cell, statements, summary
+from sdsl.report.checks import NOT_JUDGED, NOT_RUN, OUT_OF_REACH, REPRODUCED, VERDICTS
+from sdsl.report.claims import HELD, held, paper_cell, statements, summary
 from sdsl.report.names import METRICS
 from sdsl.report.runs import Runs
 from sdsl.report.statistics import EQUAL, Ranking, ranking
@@ -138,6 +138,14 @@ class Document:
         table = self.report.cells[metric]
         return tables.grid(self.w, table[table.setting == self.setting], streams, short)
 
+    def ablations(self) -> str:
+        """Acc_t of Ours with one thing changed at a time; '' if none ran."""
+        runs = self.report.runs.ablated(self.setting)
+        if len(runs.variants) < 2:
+            return ""
+        table = tables.cells({self.setting: runs}, {}, "acc_online")
+        return tables.grid(self.w, table, runs.paper_streams or runs.streams, short=True)
+
     def blocks(self) -> list[list[str]]:
         """Streams that stand side by side."""
         return tables.blocks(self.runs.streams)
@@ -149,35 +157,38 @@ class Document:
         return self.w.table([self.w.text(str(head)) for head in shown], rows)
 
     def verdict_counts(self) -> str:
-        """The claims by verdict; those about Ours a second time, for the runs to the letter."""
-        v = self.verdicts
-        about_ours = v.letter != ""
-        parts = {"all": v.verdict}
-        if about_ours.any():
-            parts["about Ours"] = v.verdict[about_ours]
-            parts["about Ours, to the letter"] = v.letter[about_ours]
-            parts["about other methods or the data"] = v.verdict[~about_ours]
-        rows = [
-            [name, str(len(found)), *(str((found == verdict).sum()) for verdict in VERDICTS)]
-            for name, found in parts.items()
-        ]
-        return self.w.table(["claims", "number", *VERDICTS], rows)
+        """The claims by verdict, a row for each way in which the streams were run."""
+        rows = []
+        for setting, found in self.report.verdicts.groupby("setting", sort=False):
+            counts = [str((found.verdict == verdict).sum()) for verdict in VERDICTS]
+            name = names.PROTOCOLS.get(str(setting), str(setting))
+            rows.append([self.w.text(name), str(len(found)), *counts])
+        return self.w.table(["", "claims", *VERDICTS], rows)
+
+    def held(self, *words: str) -> str:
+        """Under how many of the protocols the claims hold, counted; or one of these counts."""
+        counts = held(self.report.verdicts).value_counts()
+        if words:
+            return str(counts.get(words[0], 0))
+        rows = [[self.w.text(name), str(counts.get(name, 0))] for name in HELD]
+        return self.w.table(["reproduced", "claims"], rows)
 
     def claims_in_short(self) -> str:
-        """One row per statement of the paper: on how many datasets and metrics it holds."""
-        rows = []
-        for (where, id_), found in self.verdicts.groupby(["where", "id"], sort=False):
-            beyond = (found.verdict == OUT_OF_REACH).sum()
-            row = [
-                *(str(where), statements()[str(id_)]),
-                f"{(found.verdict == REPRODUCED).sum()} of {len(found)}",
-                _share(found.letter, REPRODUCED),
-                str(beyond or ""),
-                _share(found.in_paper, "yes"),
-            ]
+        """A row per statement of the paper: on how many datasets and metrics it holds."""
+        verdicts, rows = self.report.verdicts, []
+        shown = [s for s in names.PROTOCOLS if s in set(verdicts.setting)]
+        for (where, id_), found in verdicts.groupby(["where", "id"], sort=False):
+            row = [str(where), statements()[str(id_)]]
+            for setting in shown:
+                own = found.verdict[found.setting == setting]
+                judged = own[~own.isin([NOT_JUDGED, NOT_RUN])]
+                beyond = (own == OUT_OF_REACH).sum()
+                more = f", {beyond} out of reach" if beyond else ""
+                row.append(f"{(own == REPRODUCED).sum()} of {len(judged)}{more}")
+            row.append(_share(found.in_paper[found.setting == found.setting.iloc[0]], "yes"))
             rows.append([self.w.text(cell) for cell in row])
-        heads = ["where", "claim", "holds", "to the letter", OUT_OF_REACH, "in its Table 2"]
-        return self.w.table(heads, rows)
+        heads = [names.PROTOCOLS[setting] for setting in shown]
+        return self.w.table(["where", "claim", *heads, "in its Table 2"], rows)
 
     def methods(self) -> str:
         """The methods that read no labels and ran on all streams: accuracy, swaps and cost."""

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sdsl.report.names import METHODS, dataset_name, method_name
+from sdsl.report.names import METHODS, PROTOCOLS, dataset_name, method_name
 from sdsl.report.runs import Runs
 
 WIDTH = 7.0  # inches
@@ -27,7 +27,7 @@ COLOURS = {  # the palette of Okabe and Ito, which colour-blind readers can tell
 FAMILIES: dict[str, tuple[Any, str]] = {  # dash and marker
     "baseline": ("-", "o"),
     "ours": ("--", "D"),
-    "letter": ((0, (8, 1.5, 1.5, 1.5)), "X"),
+    "wide": ((0, (8, 1.5, 1.5, 1.5)), "X"),
     "new": ((0, (6, 1.5)), "*"),
     "later": ("-.", "s"),
     "labels": (":", "^"),
@@ -58,7 +58,8 @@ class Place:
 
     @property
     def title(self) -> str:
-        return plain("\n".join(filter(None, [dataset_name(self.stream), self.setting])))
+        protocol = PROTOCOLS.get(self.setting, self.setting)
+        return plain(f"{dataset_name(self.stream)}\n{protocol}")
 
 
 def grid(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdsl.report.names import DATASETS, SETTINGS, STATIC_BOUND, in_order
+from sdsl.report.names import DATASETS, PROTOCOLS, SETTINGS, STATIC_BOUND, in_order
 
 # Runs with equal values here are the seeds of one cell of a table.
 CELL = ["setting", "stream", "variant", "probe"]
@@ -22,6 +23,9 @@ TEXT_COLUMNS = [  # of the frame; every other column holds numbers
 INTEGER_COLUMNS = ["seed", "T", "test_rows", "started"]
 SHAPE = ["rows", "features", "classes"]  # of the data that ran
 CURVES = ("pseudo_label_acc", "flatness_one_sided", "flatness_symmetric")  # R holds the others
+JITTER = re.compile(r"(, )?jitter=[^,]+")
+ABLATION = "ablation="
+FRAGILE = 0.05  # a cell is marked if jitter moves one of its seeds by more
 STATIC_BOUNDS = Path(__file__).with_name("static_bounds.csv")
 
 
@@ -37,16 +41,27 @@ class Runs:
     environment: str = ""  # the packages of the newest run, as `pip freeze` lists them
 
     def by_setting(self) -> dict[str, "Runs"]:
-        """The runs of every setting; those of short streams come last."""
-        found = sorted(in_order(self.frame.setting, SETTINGS), key=is_short)
-        parts = {setting: self.frame[self.frame.setting == setting] for setting in found}
-        return {setting: dataclasses.replace(self, frame=part) for setting, part in parts.items()}
+        """The runs of every setting, without those of jittered rows; short streams come last."""
+        plain = self.frame.setting[~self.frame.setting.map(is_jittered)]
+        return {s: self.of(s) for s in sorted(in_order(plain, SETTINGS), key=is_short)}
 
-    def in_place(self, methods: Mapping[str, str]) -> "Runs":
-        """The same runs, with one method in the place of another: {shown: runs}."""
-        frame = self.frame[~self.frame.variant.isin([*methods])]
-        shown = frame.variant.replace({runs: name for name, runs in methods.items()})
-        return dataclasses.replace(self, frame=frame.assign(variant=shown))
+    def of(self, setting: str) -> "Runs":
+        """The runs of one setting, no ablation; a bound is of the stream, whatever gold is."""
+        shown = (self.frame.setting == setting) & ~self.frame.variant.str.contains(ABLATION)
+        if setting in PROTOCOLS and STATIC_BOUND not in set(self.frame.variant[shown]):
+            bounds = self.frame.variant == STATIC_BOUND
+            shown |= bounds & self.frame.setting.isin([*PROTOCOLS])
+        return dataclasses.replace(self, frame=self.frame[shown])
+
+    def ablated(self, setting: str) -> "Runs":
+        """Ours and all of which one thing was changed."""
+        ours = self.frame.variant.str.contains(ABLATION) | (self.frame.variant == "ours")
+        return dataclasses.replace(self, frame=self.frame[ours & (self.frame.setting == setting)])
+
+    def jittered(self) -> dict[str, "Runs"]:
+        """The runs on rows that differ in the seventh digit, by the setting that they repeat."""
+        found = filter(is_jittered, self.frame.setting.unique())
+        return {JITTER.sub("", s).strip(", "): self.of(s) for s in found}
 
     @functools.cached_property
     def variants(self) -> set[str]:
@@ -117,6 +132,10 @@ class Runs:
     def standing(self, stream: str) -> str:
         """How close the rows of a stream are to the paper's: original, stand-in, ..."""
         return " and ".join(sorted(set(self.frame[self.frame.stream == stream].standing)))
+
+
+def is_jittered(setting: str) -> bool:
+    return bool(JITTER.search(setting))
 
 
 def is_short(setting: str) -> bool:

@@ -1,6 +1,5 @@
-"""Statistics for eight datasets and five seeds: paired intervals, ranks, interquartile means."""
+"""Statistics for eight datasets and five seeds: t intervals, ranks, interquartile means."""
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,8 +10,7 @@ from scipy import stats
 from sdsl.report import names
 from sdsl.report.runs import Runs
 
-DRAWS = 10_000  # of the bootstrap of a mean
-DRAWS_OF_RANKS = 2_000  # and of interquartile means
+DRAWS = 2_000  # of the bootstrap of ranks and of interquartile means
 TAIL = 0.025  # on each side of an interval
 SEED = 2022  # of the bootstrap's own generator: the same runs always give the same interval
 EQUAL = 0.005  # smaller leads are not mentioned
@@ -20,7 +18,7 @@ EQUAL = 0.005  # smaller leads are not mentioned
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean of n values with its percentile bootstrap interval (NaN for a single value)."""
+    """A mean of n values with its 95 % interval (NaN for a single value)."""
 
     mean: float
     low: float
@@ -34,20 +32,20 @@ def paired(a: pd.Series, b: pd.Series) -> Estimate | None:
     if not len(seeds):
         return None
     gaps = (a[seeds] - b[seeds]).to_numpy(float)
-    return Estimate(float(gaps.mean()), *bootstrap(gaps), len(gaps))
+    return Estimate(float(gaps.mean()), *t_interval(gaps), len(gaps))
 
 
-def bootstrap(values: np.ndarray) -> tuple[float, float]:
-    """The percentile interval of the mean; NaN for fewer than two values."""
-    if len(values) < 2:
+def t_interval(values: np.ndarray) -> tuple[float, float]:
+    """Student's interval of the mean; NaN for fewer than two values.
+
+    A percentile bootstrap of five values would cover the mean in 84 % of cases, not in 95 %.
+    """
+    n = len(values)
+    if n < 2:
         return float("nan"), float("nan")
     # Rounding keeps equal differences equal: (.9 - .8) and (.8 - .7) differ in the last bit.
-    return interval(np.round(values[_drawn(len(values))].mean(1), 12))
-
-
-@functools.cache
-def _drawn(n: int) -> np.ndarray:
-    return np.random.default_rng(SEED).integers(n, size=(DRAWS, n))
+    reach = stats.t.ppf(1 - TAIL, n - 1) * np.round(values, 12).std(ddof=1) / np.sqrt(n)
+    return float(values.mean() - reach), float(values.mean() + reach)
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
@@ -62,7 +60,7 @@ def interquartile_mean(scores: Mapping[str, np.ndarray]) -> Estimate:
     Agarwal et al., Deep RL at the edge of the statistical precipice, NeurIPS 2021.
     """
     rng = np.random.default_rng(SEED)
-    redrawn = [v[rng.integers(len(v), size=(DRAWS_OF_RANKS, len(v)))] for v in scores.values()]
+    redrawn = [v[rng.integers(len(v), size=(DRAWS, len(v)))] for v in scores.values()]
     means = stats.trim_mean(np.concatenate(redrawn, axis=1), 0.25, axis=1)
     pooled = np.concatenate(list(scores.values()))
     return Estimate(float(stats.trim_mean(pooled, 0.25)), *interval(means), len(pooled))
@@ -83,12 +81,12 @@ def bootstrap_ranks(scores: Mapping[str, Mapping[str, np.ndarray]]) -> pd.DataFr
     ranks = []  # of the redrawn means, [draws, methods] per dataset
     for by_method in scores.values():
         redrawn = [
-            values[rng.integers(len(values), size=(DRAWS_OF_RANKS, len(values)))].mean(1)
+            values[rng.integers(len(values), size=(DRAWS, len(values)))].mean(1)
             for values in by_method.values()
         ]
         ranks.append(stats.rankdata(-np.round(redrawn, 12), axis=0).T)  # equal stays equal
-    drawn = rng.integers(len(scores), size=(DRAWS_OF_RANKS, len(scores)))
-    picked = np.stack(ranks)[drawn, np.arange(DRAWS_OF_RANKS)[:, None]]  # [draws, datasets, m]
+    drawn = rng.integers(len(scores), size=(DRAWS, len(scores)))
+    picked = np.stack(ranks)[drawn, np.arange(DRAWS)[:, None]]  # [draws, datasets, m]
     return pd.DataFrame(picked.mean(1), columns=methods)
 
 

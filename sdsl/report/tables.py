@@ -11,26 +11,29 @@ import pandas as pd
 from sdsl.report import names
 from sdsl.report.claims import paper_cell
 from sdsl.report.names import DATASETS, STATIC_BOUND
-from sdsl.report.runs import Runs
+from sdsl.report.runs import FRAGILE, Runs
 
 GAP = "–"  # not run
 COLUMNS = 8  # streams side by side, as in the paper
 PUBLISHED = Path(__file__).with_name("published.csv")  # what others report on the archive's streams
 
 
-def cells(settings: Mapping[str, Runs], metric: str) -> pd.DataFrame:
+def cells(settings: Mapping[str, Runs], jittered: Mapping[str, Runs], metric: str) -> pd.DataFrame:
     """One row per setting, stream and method."""
-    found = [_of_setting(setting, runs, metric) for setting, runs in settings.items()]
+    found = [_of_setting(s, runs, jittered.get(s), metric) for s, runs in settings.items()]
     return pd.concat(found, ignore_index=True)
 
 
-def _of_setting(setting: str, runs: Runs, metric: str) -> pd.DataFrame:
+def _of_setting(setting: str, runs: Runs, jittered: Runs | None, metric: str) -> pd.DataFrame:
     rows = []
     methods = names.methods_in_order(runs.variants - {STATIC_BOUND})
     for stream in runs.streams:
         bound, standing = runs.static_bound(stream, metric), runs.standing(stream)
         for method in methods:
             values = runs.scores(method, stream, metric)
+            moved = (
+                jittered.scores(method, stream, metric) - values if jittered else values * np.nan
+            )
             paper = paper_cell(method, stream) if metric == "acc_final" else None
             swaps = runs.cell(method, stream).get("lasting_swap", pd.Series(dtype=float))
             rows.append(
@@ -45,6 +48,7 @@ def _of_setting(setting: str, runs: Runs, metric: str) -> pd.DataFrame:
                     "paper_std": paper.std if paper else np.nan,
                     "static_bound": bound,
                     "swaps": int(swaps.sum()),
+                    "moved": moved.abs().max(),  # the seed that jitter moves most
                     "per_seed": " ".join(f"{seed}:{v:.4f}" for seed, v in values.items()),
                     "standing": standing,
                 }
@@ -128,7 +132,7 @@ def _cell(w: Markdown, cell: pd.Series, short: bool) -> str:
     text = decimal(cell["mean"])
     if not short:
         text += (f" ± {decimal(cell['std'])}" if cell.n > 1 else "") + f" ({cell.n})"
-    text = w.strong(text) if cell.best else text
+    text = (w.strong(text) if cell.best else text) + " ~" * (cell.moved > FRAGILE)
     if cell.paper_mean == cell.paper_mean:
         paper = decimal(cell.paper_mean)
         text += f" ({paper})" if short else f"<br>paper {paper} ± {decimal(cell.paper_std)}"

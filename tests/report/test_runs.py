@@ -10,9 +10,9 @@ from made_runs import joined, made
 from tracking.made import CONFIG, group, ledger, trial
 
 from sdsl.errors import UserError
-from sdsl.report import export, store
-from sdsl.report.names import TO_THE_LETTER
+from sdsl.report import export, store, tables
 from sdsl.report.runs import Runs, static_bounds
+from sdsl.report.tables import Markdown
 
 
 def test_a_store_and_its_export_show_the_same_runs(here):
@@ -119,10 +119,23 @@ def test_streams_stand_in_the_papers_order_and_curves_end_in_nan():
     assert np.array_equal(found, [[1, np.nan], [2, 3]], equal_nan=True)
 
 
-def test_a_method_can_stand_in_the_place_of_another():
-    runs = made(ours=[0.9], ours_literal=[0.1], st=[0.5]).in_place(TO_THE_LETTER)
-    assert runs.variants == {"ours", "st"}
-    assert runs.scores("ours", "spam", "acc_final").tolist() == [0.1]
+def test_jittered_runs_and_ablations_stand_apart():
+    runs = joined(
+        made(ours=[0.9, 0.8], st=[0.5], static_bound=[0.95]),
+        made(setting="gold=segment", ours=[0.4, 0.4]),
+        made(setting="jitter=1e-6", ours=[0.9, 0.7]),
+        made(setting="gold=segment, jitter=1e-6", ours=[0.4, 0.42]),
+        made(**{"ours (ablation=no_xi)": [0.1]}),
+    )
+    settings, jittered = runs.by_setting(), runs.jittered()
+    assert [*settings] == ["", "gold=segment"] == sorted(jittered)
+    assert settings[""].variants == {"ours", "st", "static_bound"}
+    assert settings["gold=segment"].static_bound("spam") == 0.95  # whatever gold is
+    assert runs.ablated("").variants == {"ours", "ours (ablation=no_xi)"}
+    table = tables.cells(settings, jittered, "acc_online").query("method == 'ours'")
+    assert table.moved.tolist() == pytest.approx([0.1, 0.02])
+    few, much = (tables.grid(Markdown(), part, ["spam"]) for _, part in table.groupby("setting"))
+    assert ".850" in few and " ~" in few and " ~" not in much
 
 
 def test_what_a_static_classifier_can_reach():
