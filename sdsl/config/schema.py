@@ -29,7 +29,7 @@ SECTIONS = tuple(field.name for field in fields(sections.Config))
 BASES: dict[str, type] = {"labeler": Labeler, "replay": Replay, "probe": Probe}
 # The sections in each part of a name; STREAM leaves out those of VARIANT and SETTING. The scaler
 # stands in the section of the stream, but makes another method.
-VARIANT = ("labeler", "replay", "learner", "lookback", "stream.scaler")
+VARIANT = ("ablation", "labeler", "replay", "learner", "lookback", "stream.scaler")
 SETTING = (
     *("probe", "eval", "stream.gold", "stream.jitter", "stream.prefix", "stream.max_segments"),
     "dataset.calibrated_segments",

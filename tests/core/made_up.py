@@ -66,7 +66,8 @@ class Act(Replay):
 
 
 def stream(data=DATA, seed=0, cut=None, **config) -> Stream:
-    shipped = {"gold": "segment", "scaler": "frozen", "max_segments": None, "prefix": "literal"}
+    shipped = {"gold": "segment", "scaler": "frozen", "jitter": 0.0}
+    shipped |= {"max_segments": None, "prefix": "literal"}
     sizes = {"segment_size": SIZE, "test_size": TEST, "gold_per_class": 5}
     made = Cut(**sizes | {"calibrated_segments": None} | (cut or {}))
     return Stream(data, made, StreamConfig(**shipped | config), seed)

@@ -9,13 +9,10 @@ from made_up import DATA, Act, T, adaptation
 from support import taken
 
 from sdsl.core.adaptation import Adaptation
-from sdsl.core.draws import Draws
 from sdsl.core.finite import NotFinite, all_finite, check_scores
-from sdsl.core.learner import Learner
-from sdsl.core.scaler import Scaler
 
 
-@pytest.mark.parametrize("scaler", ["frozen", "running", "per_step", "none"])
+@pytest.mark.parametrize("scaler", ["frozen", "per_step", "none"])
 def test_a_restored_state_goes_on_with_the_same_bits(scaler):
     of = made_up.stream(scaler=scaler)
     going, method = adaptation(of), made_up.method()
@@ -29,24 +26,13 @@ def test_a_restored_state_goes_on_with_the_same_bits(scaler):
     assert method.replay.moves == T
 
 
-def test_rescaling_changes_no_prediction():
-    X = 4 * support.some_rows(50, 3).X + 7
-    old, new = Scaler.fit(X), Scaler.fit(0.2 * X[:20] - 30)
-    learner = Learner((3, 8, 6, 4), Draws(3, "init"))
-    before, teacher = learner.probabilities(old(X)), [p.clone() for p in learner.teacher]
-    learner.rescale(old, new)
-    torch.testing.assert_close(learner.probabilities(new(X)), before, rtol=1e-4, atol=1e-5)
-    assert not torch.equal(learner.teacher[0], teacher[0])  # the teacher moves along
-    assert torch.equal(learner.teacher[1], teacher[1])
-
-
 def test_features_that_go_silent_leave_no_scale_of_rounding_errors():
     """0 or 1, and all 0 in the last segments and in what is kept of the one before them."""
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=240)
     X = rng.normal(size=(240, 20)) + 3 * y[:, None]
     X[:, 2:] = (rng.random((240, 18)) < 0.3) & (np.arange(240) < 150)[:, None]
-    of = made_up.stream(support.table(X, y), scaler="running")
+    of = made_up.stream(support.table(X, y), scaler="per_step")
     assert torch.all(made_up.run(of=of).scaler.scale[:, 2:] == 1)
 
 

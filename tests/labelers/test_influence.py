@@ -99,7 +99,7 @@ def refill(X, stored=None, **settings):
     """The buffer that RECORD leaves of X [n, 2], with the model above."""
     gold = Rows(torch.tensor([[-9.0, 0.0], [9.0, 0.0]]), torch.tensor([0, 1]))
     now = step(gold, stored or Rows.empty(2), torch.tensor(X, dtype=torch.float32))
-    made = component("labeler", "influence", refit=False, **settings)
+    made = component("labeler", "influence", fit=None, **settings)
     return made.label(now, Fixed((2, 2), now.draws))
 
 

@@ -55,9 +55,10 @@ class Trust:
         return float(near**self.overlap * same**self.agreement)
 
 
-def encoded(step: Step) -> list[Rows]:
+def encoded(step: Step) -> tuple[Rows, Rows]:
     """Gold and lookback with the encoder's features in the place of rows."""
-    return [Rows(forward(r.X, step.theta)[0], r.y) for r in (step.gold, step.lookback)]
+    of = lambda rows: Rows(forward(rows.X, step.theta)[0], rows.y)  # noqa: E731
+    return of(step.gold), of(step.lookback)
 
 
 @settings

@@ -11,8 +11,8 @@ from sdsl.core.contract import Pseudo
 from sdsl.core.draws import Draws
 from sdsl.core.rows import Rows
 from sdsl.core.scaler import Scaler
-from sdsl.labelers import repaired
-from sdsl.labelers.repaired import (
+from sdsl.replays import repaired
+from sdsl.replays.repaired import (
     Trust,
     agreement,
     assign_by_shares,
