@@ -6,6 +6,7 @@ from typing import Literal
 
 from sdsl.core.rows import Rows
 from sdsl.core.settings import Count, Positive, Share, Weight, settings
+from sdsl.errors import UserError
 
 
 @settings
@@ -29,6 +30,10 @@ class Descent:
         self, sets: Sequence[Rows], weights: Sequence[float] | None = None
     ) -> tuple[list[Rows], list[float]]:
         """(the sets that batches are drawn from, the weight of the mean loss of each)."""
+        if self.union and weights is not None:
+            raise UserError(
+                "Sets that weigh differently form no union: set union=false in the fit."
+            )
         if self.union:
             return [Rows.cat(*sets)], [1.0]
         return list(sets), [1.0] * len(sets) if weights is None else list(weights)

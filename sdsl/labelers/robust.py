@@ -61,9 +61,9 @@ class Robust(Labeler):
         log |= {"rounds": float(rounds), "ils_active": float(V is not None)}
         return Pseudo(y, Rows(step.X, y), log)
 
-    def weights(self, step: Step, learner: Learner) -> list[float]:
-        """Of gold and lookback, where they do not form one set."""
-        return [1.0, 1.0]
+    def weights(self, step: Step, learner: Learner) -> list[float] | None:
+        """Of gold and lookback; None: alike."""
+        return None
 
     def first_prototypes(self, f: Tensor, logits: Tensor) -> Tensor:
         return soft_prototypes(f, logits)
@@ -90,8 +90,8 @@ class Robust(Labeler):
     ) -> Log:
         """The gradient steps of a round on L_total, by Eqs. 2 and 8; m: momentum, in place."""
         how, theta, log = self.feedback, learner.theta, dict[str, float]()
-        given = [step.gold, step.lookback, Rows(step.X, y)]
-        sets, weights = how.gathered(given, [*self.weights(step, learner), 1.0])
+        given, weights = [step.gold, step.lookback, Rows(step.X, y)], self.weights(step, learner)
+        sets, weights = how.gathered(given, weights and [*weights, 1.0])
         for x, label, w in Batches(sets, weights, how.steps, how.batch, step.draws):
             inputs, logits = trace(x, theta)
             log["loss_feedback"] = float(cross_entropy(*arrays([logits, label, w])))

@@ -86,7 +86,10 @@ class LocalLauncher(Launcher):
             raise UserError(f"{error}\n(in the job {typed})") from None
         shapes = [s.get("expect") for s in (config.dataset, *config.dataset.sources)]
         rows = [shape[0] for shape in shapes if shape]  # 0: a file that is not known
-        T = min(max(rows, default=0) / made.dataset.segment_size, made.stream.max_segments or float("inf"))
+        T = min(
+            max(rows, default=0) / made.dataset.segment_size,
+            made.stream.max_segments or float("inf"),
+        )
         cost = T * T * made.dataset.segment_size * len(made.seeds)  # cells of R times rows
         return Job(index, typed, config, cost or float("inf"))
 

@@ -62,16 +62,15 @@ class Meta(Replay):
         return {"loss_replay": loss}
 
     def meta_train(self, step: Step, learner: Learner, before: Arrays) -> float:
-        """Update f by the loss of heads that were led from g_{t-1} along the trajectory.
+        """Update f by d/df (CE(D) + mean_l MMD(D, P_l)) under heads led along the trajectory.
 
-        A step inside: g <- g - inner_lr d/dg (CE(D) + 0.5 MMD(D, P_l)), both layers. Outside: the
-        slope in f of CE(D) + mean_l MMD(D, P_l), g as it is in the end, held constant.
+        Inside, from g_{t-1} on, both layers: g <- g - inner_lr d/dg (CE(D) + 0.5 MMD(D, P_l)).
         """
         f, loss = arrays(learner.theta[:-HEAD]), 0.0
         if not f:
             return loss
-        D, y, n = step.gold.X.numpy(), step.gold.y.numpy(), len(step.gold)
-        P = [rows.numpy() for rows in trajectory(step)]
+        (D, y), n = arrays([step.gold.X, step.gold.y]), len(step.gold)
+        P = list(arrays(trajectory(step)))
         held = min(n if n < 4 else n // 2, self.batch)  # rows of D an inner, a held-out batch
         sizes = [min(len(rows) // 2, self.batch) for rows in P]  # rows a support, a query set
         u = step.draws.uniform(3, self.iterations, DOMAINS).unbind()
@@ -96,8 +95,8 @@ class Meta(Replay):
                         add(-self.inner_lr, grad, layer)
             outer.h[0][:] = tests[k]
             loss = gradient((*f, *g), outer, y[first[k]], sizes, share)
-            rate = self.outer_lr * decayed(k / self.iterations)
-            self.descend(f, before[:-HEAD], m, outer.grads[:-HEAD], rate)
+            lr = self.outer_lr * decayed(k / self.iterations)
+            self.descend(f, before[:-HEAD], m, outer.grads[:-HEAD], lr)
         return loss
 
     def adapt(self, step: Step, learner: Learner, before: Arrays) -> None:
@@ -113,9 +112,10 @@ class Meta(Replay):
             self.descend(g, before[-HEAD:], m, at.grads, self.adapt_lr)
 
     def descend(self, theta: Arrays, before: Arrays, m: Arrays, grads: Arrays, lr: float) -> None:
-        """A step in place, with weight decay and the anchor at theta_{t-1}."""
+        """A step in place along g + decay theta + 2 mu (theta - theta_{t-1}), g in grads."""
         for g, p, q in zip(grads, theta, before, strict=True):
-            g += self.decay * p + 2 * self.anchor * (p - q)
+            add(self.decay + 2 * self.anchor, p, g)
+            add(-2 * self.anchor, q, g)
         sgd(theta, m, grads, lr, self.momentum)
 
 

@@ -7,6 +7,7 @@ import torch
 from sdsl.core.draws import Draws
 from sdsl.core.learner import Learner
 from sdsl.core.rows import Rows
+from sdsl.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,5 @@ def test_a_union_draws_every_row_alike_and_sets_weigh_the_same():
     assert len(union) == 100
     sets, weights = support.training(union=False).gathered([few, many], [0.3, 2.0])
     assert [len(rows) for rows in sets] == [5, 95] and weights == [0.3, 2.0]
+    with pytest.raises(UserError, match="set union=false"):
+        support.training(union=True).gathered([few, many], [0.3, 2.0])
