@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from sdsl.core.rows import Rows
+from sdsl.errors import UserError
 
 AT_ONCE = 2**16  # random numbers drawn at a time, so that they stay in cache
 
@@ -81,6 +82,10 @@ class Batches:
         draws: Draws,
     ):
         rows = Rows.cat(*sets)
+        if not len(rows):  # compiled loops would read beyond them
+            raise UserError(
+                "There are no rows to draw batches from: skip the fit where none is kept."
+            )
         self.X, self.y, self.steps, self.batch = rows.X, rows.y, steps, batch
         sizes = [len(part) for part in sets]
         pairs = [(batch or n, w if n else 0.0) for n, w in zip(sizes, weights, strict=True)]

@@ -27,6 +27,8 @@ class Gst(Replay):
     l2: Weight  # on the weights, not on the biases
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
+        if not len(pseudo.rows):
+            return {"loss_replay": 0.0, "kept": 0.0}
         steps, k, loss = math.ceil(self.epochs * len(step.X) / self.batch), 0, 0.0
         batches = Batches([pseudo.rows], [1.0], steps, self.batch, step.draws)
         theta = arrays(learner.theta)

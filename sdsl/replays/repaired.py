@@ -71,7 +71,6 @@ class RepairedLabels(Robust):
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         super().start(gold, learner, draws)
         self.shares = gold.y.bincount(minlength=learner.classes).double() / len(gold)  # [C]
-        self.last_shares = self.shares
         self.inside = spread_inside(gold, learner.classes)
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
@@ -79,10 +78,10 @@ class RepairedLabels(Robust):
         express(units, learner.theta, learner.teacher)
         pseudo = super().label(inner, learner)
         express(units, learner.theta, learner.teacher, back=True)
-        self.last_shares = self.shares
         self.inside = spread_inside(rows := Rows(step.X, pseudo.rows.y), learner.classes)
-        log = pseudo.log | {"gold_trust": self.trust(inner, learner.classes)}
-        return Pseudo(pseudo.y, rows, log)
+        log = {"gold_trust": self.trust(inner, learner.classes)}
+        log["memory_numbers"] = float(step.X.shape[1])  # the spread inside the classes
+        return Pseudo(pseudo.y, rows, pseudo.log | log)
 
     def weights(self, step: Step, learner: Learner) -> list[float]:
         """The lookback gains what gold loses."""
@@ -95,7 +94,8 @@ class RepairedLabels(Robust):
 
     def assign(self, step: Step, f: Tensor, U: Tensor, y: Tensor, logits: Tensor) -> Tensor:
         # Rows of a segment, so that the last shares outweigh a segment of one row.
-        before = self.share * max(len(step.lookback), len(step.X)) * self.last_shares
+        last = step.once("last shares", lambda: self.shares)
+        before = self.share * max(len(step.lookback), len(step.X)) * last
         y, self.shares = assign_by_shares(f, U, y, logits, self.trust(step, len(U)), before)
         return y
 
