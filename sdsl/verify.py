@@ -7,7 +7,7 @@ python -m sdsl.verify --sample 20 outputs/paper  random runs of an exported fold
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,6 @@ WATCHED = (
     *("torch", "numpy", "numba", "scipy", "scikit-learn", "python", "cpu"),
 )
 CLOCKS = ("seconds_train", "seconds_eval")
-# Settings of older exports that no longer exist, and had no effect on the runs in them.
-RETIRED = (
-    *("labeler.name", "replay.name", "probe.name", "eval.columns", "eval.context"),
-    *("replay.memory", "replay.memory_rows", "replay.held.agreement", "replay.held.overlap"),
-    "replay.restore",  # now restore_share
-)
 
 
 def verify(run_id: str, uri: str | None = None) -> bool:
@@ -65,65 +59,38 @@ def differing_cells(recorded: np.ndarray, R: np.ndarray) -> int | None:
     return int((np.isfinite(recorded) & (recorded != R)).sum()) if same else None
 
 
-def current(config: Mapping[str, Any]) -> dict[str, Any]:
-    """An exported config as conf/ composes it now; UserError if its method or settings are gone."""
-    from sdsl.config import composed
-    from sdsl.tracking.identity import flat, settings
-
-    if "name" not in config["labeler"]:
-        return {**config, "data": composed()["data"]}  # files are where they are on this machine
-    words = [f"method={config['method']['name']}", f"probe={config['probe']['name']}"]
-    try:
-        new = composed(*words, f"dataset={_option(config['dataset']['name'])}")
-    except Exception as error:
-        raise UserError(" ".join(str(error).split("\n")[:2])) from None
-    for name, value in flat(settings(config)).items():
-        section, *path, key = new, *name.split(".")
-        for part in path:
-            section = section.get(part, {})
-        if key in section:
-            section[key] = value
-        elif name not in RETIRED:
-            raise UserError(f"The setting {name} no longer exists.")
-    return new
-
-
-def _option(name: str) -> str:
-    """'archive/4cr' for the dataset named archive_4cr."""
-    from sdsl.config.compose import home
-
-    folder = home() / "conf" / "dataset"
-    for file in sorted(folder.rglob("*.yaml")):
-        if f"\nname: {name}\n" in f"\n{file.read_text(encoding='utf-8')}\n":
-            return file.relative_to(folder).with_suffix("").as_posix()
-    raise UserError(f"There is no dataset named {name}.")
-
-
 def sample(folder: Path, count: int, seed: int) -> bool:
     """Whether reruns of random runs of an export give the same R; prints each."""
     from sdsl import experiment
-    from sdsl.config import setup
+    from sdsl.config import composed, setup
     from sdsl.report import export
 
-    found, left_out = [], 0
+    found, here = [], composed()["data"]  # files are where they are on this machine
     for run in export.sample(folder, count, seed):
-        try:
-            made = setup(current(run.config))
-        except UserError as error:
-            left_out += 1
-            print(f"{run.name}: left out. {error}", flush=True)
-            continue
+        made = setup({**run.config, "data": here})
         table = experiment.load(made)
-        found.append(differing_cells(run.R, experiment.run(made, run.seed, table).outcome.R[1:]))
+        R = experiment.run(made, run.seed, table).outcome.R[1:]
+        found.append(differing_cells(run.R, R))
         data = "" if table.sha256 == run.data_sha256 else " (the data is not the same)"
-        print(f"{run.name}: {about(found[-1])}{data}", flush=True)
-    print(f"{found.count(0)} of {len(found)} are the same, bit for bit; {left_out} left out.")
+        more = f", {shift(run.R, R, run.moved)}" if found[-1] else ""
+        print(f"{run.name}: {about(found[-1])}{more}{data}", flush=True)
+    print(f"{found.count(0)} of {len(found)} are the same, bit for bit.")
     return found.count(0) == len(found) > 0
 
 
 def about(cells: int | None) -> str:
     known = {0: "R is the same, bit for bit", None: "R has another shape"}
     return known.get(cells, f"R differs in {cells} cells")
+
+
+def shift(recorded: np.ndarray, R: np.ndarray, moved: float) -> str:
+    """How far Acc_t is off, and whether the report marks the number as fragile."""
+    from sdsl.report.runs import FRAGILE
+
+    gap = abs(np.diagonal(recorded).mean() - np.diagonal(R).mean())
+    marked = "marked" if moved > FRAGILE else "not marked"
+    known = "not measured" if np.isnan(moved) else f"{marked}: jitter moves a seed by {moved:.3f}"
+    return f"Acc_t by {gap:.4f}; as fragile {known}"
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -35,7 +35,6 @@ QUERIES = 500  # rows of X_t whose nearest neighbour is looked up; they stand in
 NEIGHBOURS = 5  # rows that vote on a gold row
 RIDGE = 1e-6  # of the mean variance: two prototypes may coincide
 ROUNDS = 5  # of EM
-UNITS = "running units"  # the same for labeler and replay
 FARTHEST = 10.0  # a step moves the scale by no more deviations, and a unit by no larger factor
 
 
@@ -74,7 +73,7 @@ class RepairedLabels(Robust):
         self.inside = spread_inside(gold, learner.classes)
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        inner, units = step.once(UNITS, lambda: in_units(step, self.inside))
+        inner, units = step.once("units", lambda: in_units(step, self.inside))
         express(units, learner.theta, learner.teacher)
         pseudo = super().label(inner, learner)
         express(units, learner.theta, learner.teacher, back=True)
@@ -94,8 +93,8 @@ class RepairedLabels(Robust):
 
     def assign(self, step: Step, f: Tensor, U: Tensor, y: Tensor, logits: Tensor) -> Tensor:
         # Rows of a segment, so that the last shares outweigh a segment of one row.
-        last = step.once("last shares", lambda: self.shares)
-        before = self.share * max(len(step.lookback), len(step.X)) * last
+        rows = self.share * max(len(step.lookback), len(step.X))
+        before = rows * step.once("last shares", lambda: self.shares)
         y, self.shares = assign_by_shares(f, U, y, logits, self.trust(step, len(U)), before)
         return y
 
@@ -107,7 +106,7 @@ class RepairedReplay(FlatRegion):
     trust: Trust
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
-        inner, units = step.once(UNITS, lambda: in_units(step))
+        inner, units = step.once("units", lambda: in_units(step))
         express(units, learner.theta, learner.teacher)
         log = super().replay(inner, replace(pseudo, rows=units.rows(pseudo.rows)), learner)
         express(units, learner.theta, learner.teacher, back=True)

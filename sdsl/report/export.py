@@ -77,6 +77,7 @@ class Exported:
     seed: int
     R: np.ndarray  # [T, T]
     data_sha256: str
+    moved: float  # by how much jitter moves a seed's Acc_t in its cell; NaN: not measured
 
 
 def sample(folder: Path, count: int, seed: int) -> Iterator[Exported]:
@@ -86,7 +87,8 @@ def sample(folder: Path, count: int, seed: int) -> Iterator[Exported]:
         run = runs.frame.loc[run_id]
         name = f"{run.variant} · {run.stream} · seed {run.seed}"
         config, R = runs.configs[run.group_key], runs.R[run_id]
-        yield Exported(name, config, int(run.seed), R, run.data_sha256)
+        moved = runs.moved(run.setting, run.variant, run.stream, "acc_online")
+        yield Exported(name, config, int(run.seed), R, run.data_sha256, moved)
 
 
 def rows_tested(matrices: Sequence[np.ndarray]) -> int:

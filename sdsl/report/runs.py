@@ -63,6 +63,17 @@ class Runs:
         found = filter(is_jittered, self.frame.setting.unique())
         return {JITTER.sub("", s).strip(", "): self.of(s) for s in found}
 
+    def moved(self, setting: str, variant: str, stream: str, metric: str) -> float:
+        """By how much jitter moves the seed of a cell that it moves most; NaN: not measured."""
+        if not (again := self._jittered.get(setting)):
+            return np.nan
+        values = (runs.scores(variant, stream, metric) for runs in (again, self.of(setting)))
+        return float(abs(next(values) - next(values)).max())
+
+    @functools.cached_property
+    def _jittered(self) -> dict[str, "Runs"]:
+        return self.jittered()
+
     @functools.cached_property
     def variants(self) -> set[str]:
         return set(self.frame.variant)

@@ -30,7 +30,7 @@ def test_a_group_and_its_tags():
         ("learner", {"hidden": [7]}, False),
         ("lookback", {"size": 7}, False),
         ("eval", {"every": 2}, False),
-        ("stream", {"gold": "record"}, False),
+        ("stream", {"gold": "segment"}, False),
         ("method", {"name": "mine"}, False),
         ("dataset", {"segment_size": 50}, False),
         ("seed", {"values": [7, 8]}, True),

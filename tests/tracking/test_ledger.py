@@ -47,7 +47,7 @@ def test_the_contents_of_a_run(books):
     assert {"git_sha", "dirty", "cpu", "torch", "data_sha256", "variant"} <= run.data.tags.keys()
     params = run.data.params
     assert params["note"] == "hi" and params["seed"] == "3"
-    assert params["labeler.fit.until"] == "settled" and "tracking.uri" not in params
+    assert params["labeler.trust.overlap"] == "6" and "tracking.uri" not in params
 
     numbers = results.numbers(run)
     assert set(numbers) == set(RESULTS) and numbers == made.metrics

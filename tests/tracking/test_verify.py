@@ -6,9 +6,7 @@ from made import ledger
 from support import ROOT, blobs, composed
 
 from sdsl import experiment, verify
-from sdsl.config import composed as compose
 from sdsl.config import setup
-from sdsl.errors import UserError
 from sdsl.report import export
 from sdsl.tracking.identity import describe
 
@@ -54,39 +52,16 @@ def test_a_refusal_is_one_sentence(run, capsys):
         assert "Traceback" not in (err := capsys.readouterr().err) and words[-1] in err
 
 
-def old_form(**labeler) -> dict:
-    """method=ours on spam as the first exports have it."""
-    config = compose("method=ours", "dataset=spam", "lookback.size=7")
-    for part in ("labeler", "replay"):
-        config[part]["name"] = config[part].pop("_target_").rpartition(".")[2].lower()
-    config["probe"] = {"name": "flatness", "rows": 9}
-    config["eval"] |= {"context": False, "columns": "auto"}
-    config["labeler"] |= labeler
-    return config
-
-
-def test_an_export_of_the_old_form_is_composed_anew():
-    new = verify.current(old_form(rounds=3))
-    assert new["lookback"]["size"] == 7 and new["labeler"]["rounds"] == 3
-    assert new["labeler"]["_target_"].endswith("Robust") and new["probe"]["rows"] == 9
-    assert setup(new).name == "ours"
-    assert verify.current(CONFIG) == CONFIG | {"data": compose()["data"]}
-    with pytest.raises(UserError, match=r"labeler.gone no longer exists"):
-        verify.current(old_form(gone=1))
-    for section in ("method", "dataset"):
-        with pytest.raises(UserError, match="gone"):
-            verify.current(old_form() | {section: {"name": "gone"}})
-
-
-def test_a_sample_counts_what_is_the_same_and_what_is_left_out(run, capsys, monkeypatch):
+def test_a_sample_counts_what_is_the_same_and_says_what_is_fragile(run, capsys, monkeypatch):
     R = experiment.run(setup(CONFIG), 3).outcome.R[1:]
-    R[0, 0] = np.nan  # not evaluated
     other = R + 0.1
-    made = [(CONFIG, R), (CONFIG, other), (old_form(gone=1), R), (CONFIG, R[:2])]
-    exported = [export.Exported("name", c, 3, matrix, "0" * 64) for c, matrix in made]
+    R[0, 1] = np.nan  # not evaluated
+    made = [(R, np.nan), (other, 0.2), (other, 0.01), (other, np.nan), (R[:2], 0.0)]
+    exported = [export.Exported("name", CONFIG, 3, one, "0" * 64, moved) for one, moved in made]
     monkeypatch.setattr(export, "sample", lambda *args: iter(exported))
-    assert verify.main(["--sample", "4", str(ROOT)]) == 1
+    assert verify.main(["--sample", "5", str(ROOT)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "name: R is the same, bit for bit" and "R differs in" in lines[1]
-    assert "left out" in lines[2] and "another shape" in lines[3]
-    assert lines[-1] == "1 of 3 are the same, bit for bit; 1 left out."
+    assert lines[0] == "name: R is the same, bit for bit"
+    assert "Acc_t by 0.1000; as fragile marked: jitter moves a seed by 0.200" in lines[1]
+    assert "not marked" in lines[2] and "not measured" in lines[3] and "another shape" in lines[4]
+    assert lines[-1] == "1 of 5 are the same, bit for bit."

@@ -58,7 +58,7 @@ def test_columns_of_a_frame_may_be_text_times_and_have_gaps(quick, turning, tmp_
         )
 
     gold, *rest = [frame(X, y) for X, y in turning]
-    model = quick("pl_conf", gold, turning[0][1])
+    model = quick("tracker", gold, turning[0][1])
     right = [(model.adapt(X) == y).mean() for X, (_, y) in zip(rest, turning[1:], strict=True)]
     assert np.mean(right) > 0.6  # red tells the ants
     model.save(tmp_path / "m.sdsl")
