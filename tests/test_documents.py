@@ -22,11 +22,14 @@ from nbclient import NotebookClient
 import sdsl
 from sdsl import label
 from sdsl.config import composed, setup
+from sdsl.report import claims
+from sdsl.report.tables import decimal
 
 ROOT = support.ROOT
+RESULTS = ROOT / "outputs" / "paper"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAGES = [
-    *[ROOT / "README.md", ROOT / "outputs" / "paper" / "README.md"],
+    *[ROOT / "README.md", RESULTS / "README.md"],
     *(f for room in ("conf", "sweeps", "sdsl", "tests") for f in (ROOT / room).rglob("README.md")),
 ]
 FENCE = re.compile(r"(?:^`([^`\n]+)`\n\n)?^```(\w+)\n(.*?)^```$", re.S | re.M)
@@ -172,3 +175,31 @@ def test_the_citation():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(cited)  # required by CFF 1.2.0
     assert cited["version"] == sdsl.__version__ == PROJECT["version"]
+
+
+def test_the_numbers_of_the_front_page_are_those_of_the_results():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    verdicts = pd.read_csv(RESULTS / "verdicts.csv", keep_default_na=False)
+    held = claims.held(verdicts)
+    assert re.findall(r"<!-- claims -->(\d+)", page) == [str(len(held))]
+    counts = dict(re.findall(r"<!-- held ([\w ]+) -->(\d+)", page))
+    assert {name: str((held == name).sum()) for name in claims.HELD} == counts
+
+    def means(protocol: str, metric: str) -> pd.DataFrame:
+        cells = pd.read_csv(RESULTS / "tables" / f"{metric}.csv", keep_default_na=False)
+        own = cells[cells.setting == {"few": "", "much": "gold=segment"}[protocol]]
+        return own.pivot(index="method", columns="dataset", values="mean").apply(pd.to_numeric)
+
+    numbers = re.findall(r"<!-- (few|much) (\w+) (\w+) (\w+) -->(\.\d+)", page)
+    for protocol, metric, method, dataset, number in numbers:
+        assert number == decimal(means(protocol, metric).loc[method, dataset])
+    for protocol, first, second, count in re.findall(r"<!-- ahead (\w+) (\w+) (\w+) -->(\d)", page):
+        acc = means(protocol, "acc_online")
+        assert (acc.loc[first] > acc.loc[second]).sum() == int(count)
+    ((protocol, metric, table),) = re.findall(r"<!-- table (\w+) (\w+) -->\n\n((?:\|.*\n)+)", page)
+    head, _, *rows = ([c.strip() for c in line.split("|")[1:-1]] for line in table.splitlines())
+    shown = {row[0].split("`")[1]: row[1:] for row in rows if "`" in row[0]}
+    assert len(numbers) > 4 and len(shown) > 4
+    for method, cells in shown.items():
+        expected = means(protocol, metric).loc[method, [name.lower() for name in head[1:]]]
+        assert cells == [*map(decimal, expected)]
