@@ -22,7 +22,7 @@ class Cut:
 
     segment_size: Annotated[int, Field(ge=2)]
     test_size: Positive | None  # rows of each segment that only test; None: a fifth
-    gold_per_class: Positive | None  # RECORD's count, for stream.gold=record
+    gold_per_class: Positive | None  # for stream.gold=record; None: as stream.gold=segment
     calibrated_segments: Positive | None  # T, for stream.prefix=calibrated
 
 
@@ -58,7 +58,7 @@ class Stream:
             self._X = self._X * (1 + config.jitter * Draws(seed, "jitter").normal(*self._X.shape))
         self.unlabelled = order[1:, self.q :]  # [T, n] row numbers
         self.test = order[1:, : self.q]  # [T, q]
-        self._gold = self._draw_gold(order[0], cut.gold_per_class or 1)
+        self._gold = self._draw_gold(order[0], cut.gold_per_class)
 
     def _check(self, cut: Cut) -> None:
         """Every method needs rows on both sides of a segment, two classes, two segments."""
@@ -85,14 +85,14 @@ class Stream:
             T = min(T, cut.calibrated_segments or T)
         return min(T, self.config.max_segments or T)
 
-    def _draw_gold(self, segment: Tensor, per_class: int) -> Rows:
+    def _draw_gold(self, segment: Tensor, per_class: int | None) -> Rows:
         """D from segment 0's rows [size], in the seed's own random order."""
         gold = self.config.gold
         rows = Rows(self._X[segment], self._y[segment])
-        if gold == "segment":
+        k = gold if isinstance(gold, int) else per_class if gold == "record" else None
+        if k is None:
             rows = rows[: self.n]
         else:
-            k = per_class if gold == "record" else int(gold)
             rows = rows[rank_in_class(torch.zeros(len(rows)), rows.y, self.C) < k]
         if missing := set(range(self.C)) - set(rows.y.tolist()):
             names = ", ".join(self.table.classes[c] for c in sorted(missing)[:10])
