@@ -1,7 +1,5 @@
 """PL-Conf and the oracle: which rows are given on, with which labels."""
 
-from dataclasses import replace
-
 import pytest
 import support
 import torch
@@ -9,7 +7,6 @@ from made_steps import Fixed, learner, step
 
 from sdsl.config.schema import component
 from sdsl.core.rows import Rows
-from sdsl.core.scaler import Scaler
 
 
 def choose(X, **settings):
@@ -38,17 +35,14 @@ def test_the_surest_rows(X, settings, kept):
     assert pseudo.log["least_confidence"] == pytest.approx(min(map(abs, kept)))
 
 
-def test_the_oracle_gives_all_segments_so_far_in_the_units_of_now():
-    """The scaler moves between the steps; the rows of the first come back as they were."""
-    raw, y = [support.some_rows(6, seed=s).X for s in (1, 2)], torch.tensor([0, 1, 2, 0, 1, 2])
-    first, later = Scaler.fit(raw[0]), Scaler.fit(3 * raw[1] + 1)
+def test_the_oracle_gives_all_segments_so_far_or_the_last():
+    X, y = [support.some_rows(6, seed=s).X for s in (1, 2)], torch.tensor([0, 1, 2, 0, 1, 2])
     oracle, of = component("labeler", "oracle"), learner(2, 3)
     oracle.start(Rows.empty(2), of, of.init)
-    for X, scaler in zip(raw, (first, later), strict=True):
-        now = step(Rows.empty(2), Rows.empty(2), scaler(X), truth=y, scaler=scaler, first=first)
+    for rows in X:
+        now = step(Rows.empty(2), Rows.empty(2), rows, truth=y)
         pseudo = oracle.label(now, of)
         assert torch.equal(pseudo.y, y)
-    torch.testing.assert_close(later.undo(pseudo.rows.X), torch.cat(raw))
-    assert pseudo.log["memory_numbers"] == 12 * 3
-    alone = component("labeler", "oracle", keep_all=False).label(replace(now), of)
-    assert torch.equal(alone.rows.X, later(raw[1])) and not alone.log
+    assert torch.equal(pseudo.rows.X, torch.cat(X)) and pseudo.log["memory_numbers"] == 12 * 3
+    alone = component("labeler", "oracle", keep_all=False).label(now, of)
+    assert torch.equal(alone.rows.X, X[1]) and not alone.log
