@@ -109,7 +109,8 @@ def print_table(rows: Sequence[Row], uri: str | None) -> None:
         marked |= bool(best)
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(drawn)
-    parts = [f"{head}: {MEANING[head]}" for head in heads if head in MEANING]
+    parts = ["Gold rows: stream.gold=record, unless a setting says otherwise"]
+    parts += [f"{head}: {MEANING[head]}" for head in heads if head in MEANING]
     parts += ["±: std over n seeds (ddof=1)"] if any(len(row.runs) > 1 for row in rows) else []
     parts += ["*: best on its stream of those that read no labels"] if marked else []
     for line in (f"In %. {'; '.join(parts)}.", *_where(rows, uri)):
