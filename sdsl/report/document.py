@@ -146,6 +146,11 @@ class Document:
         table = tables.cells({self.setting: runs}, {}, "acc_online")
         return tables.grid(self.w, table, runs.paper_streams or runs.streams, short=True)
 
+    def seeds(self) -> str:
+        """'3 to 5': how many the cells have."""
+        counts = self.runs.frame.groupby(["variant", "stream"]).seed.nunique()
+        return " to ".join(str(n) for n in sorted({counts.min(), counts.max()}))
+
     def blocks(self) -> list[list[str]]:
         """Streams that stand side by side."""
         return tables.blocks(self.runs.streams)
