@@ -39,6 +39,8 @@ class Learner:
         # Set by a method whose classifier is no network (1-NN): x [n, d] to labels [n]. Another
         # object whenever it may give other labels: the engine tests an unchanged model only once.
         self.classifier: Callable[[Tensor], Tensor] | None = None
+        # The labeler's own classifier of the same kind, which a replay may make the learner's.
+        self.rule: Any = None
         self.reset()
 
     @property

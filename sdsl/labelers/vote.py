@@ -1,0 +1,190 @@
+"""A vote of classifiers that are fitted to gold once: p(c | x) = mean_mv p_m(c | v(x))^(1 / T_m) / Z.
+
+A view v standardises rows by the moments of gold, or by those of the segment, which undoes offsets
+and gains that all its rows share. On gold both are the same, so each learner m is fitted once and
+asked in every view. T_m minimises the log-loss of gold rows that were left out of its fit.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from sdsl.core.contract import Labeler, Pseudo, Step
+from sdsl.core.draws import Draws
+from sdsl.core.learner import Learner
+from sdsl.core.rows import Rows
+from sdsl.core.settings import Positive, settings
+
+Array = np.ndarray
+WILD, FAR = 20.0, 8.0  # deviations at which values are cut: before moments are taken, and after
+TEMPERATURES = 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0
+FOLDS = 5  # of cross-validation; a class with fewer gold rows is in every fit and never scored
+BLOCK = 10_000  # rows are classified in blocks of this size
+
+
+class Moments(NamedTuple):
+    mean: Array  # [d]
+    deviation: Array  # [d]
+
+    @classmethod
+    def of(cls, X: Array) -> "Moments":
+        return cls(X.mean(0), X.std(0) + 1e-9)
+
+    def standardise(self, X: Array, most: float) -> Array:
+        return np.clip((X - self.mean) / self.deviation, -most, most)
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """Rows [n, d] to labels [n], by fitted learners."""
+
+    gold: Moments
+    views: Sequence[Moments]  # of rows that gold has standardised
+    models: Sequence[Any]
+    temperatures: Sequence[float]
+    classes: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.probabilities(x).argmax(1)
+
+    def probabilities(self, x: Tensor) -> Tensor:
+        """[n, C]"""
+        blocks = np.array_split(x.double().numpy(), len(x) // BLOCK + 1)
+        return torch.from_numpy(np.concatenate([self._block(X) for X in blocks]))
+
+    @threadpool_limits.wrap(1)  # the same bits whatever the machine
+    def _block(self, X: Array) -> Array:
+        if not len(X):
+            return np.zeros((0, self.classes))
+        Z = self.gold.standardise(X, WILD)
+        seen = np.concatenate([view.standardise(Z, FAR) for view in self.views])  # [v n, d]
+        votes = zip(self.models, self.temperatures, strict=True)
+        p = np.mean([tempered(ask(m, seen, self.classes), T) for m, T in votes], 0)
+        return p.reshape(len(self.views), len(X), self.classes).mean(0)
+
+
+@settings
+class Vote(Labeler):
+    learners: list[Any]  # scikit-learn classifiers with predict_proba
+    views: list[Literal["gold", "segment"]]
+    few: Positive  # a segment of fewer rows has no moments of its own: the last ones stay
+
+    own_units = True  # the learners, and the moments of a segment
+
+    def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
+        self.seed = int(2**24 * draws.uniform(1))  # of learners and folds
+        own, X, y = standardised(gold)
+        self.moments = own[1]  # of the last segment; gold is the first
+        self.temperatures, self.accuracy = [1.0] * len(self.learners), float("nan")
+        scored = np.bincount(y)[y] >= FOLDS
+        if 2 * scored.sum() > len(y):  # else too few rows of a class to leave any out
+            p, y = cross_validated(self.learners, X, y, scored, self.seed), y[scored]
+            self.temperatures = [temperature(one, y) for one in p]
+            mean = sum(map(tempered, p, self.temperatures))
+            self.accuracy = float((mean.argmax(1) == y).mean())
+        self.install(gold, learner)
+
+    def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
+        super().restore(state, gold, learner)
+        self.moments = Moments(*self.moments)
+        self.install(gold, learner)
+
+    def state(self) -> dict[str, Any]:
+        """Without the fitted learners, which are a function of gold and the seed."""
+        return {key: value for key, value in super().state().items() if key != "fitted"}
+
+    def install(self, gold: Rows, learner: Learner) -> None:
+        """Fit the learners to gold."""
+        (raw, own), X, y = standardised(gold)
+        models = parallel(lambda model: fit(model, X, y, self.seed), self.learners)
+        self.fitted = Ballot(raw, [own], models, self.temperatures, learner.classes)
+        learner.rule = self.ballot()
+
+    def ballot(self) -> Ballot:
+        """The vote in the views of the last segment."""
+        views = {"gold": self.fitted.views[0], "segment": self.moments}
+        return replace(self.fitted, views=[views[view] for view in self.views])
+
+    def label(self, step: Step, learner: Learner) -> Pseudo:
+        if len(step.X) >= self.few:
+            Z = self.fitted.gold.standardise(step.X.double().numpy(), WILD)
+            self.moments = Moments.of(Z)
+        learner.rule = self.ballot()
+        p = learner.rule.probabilities(step.X)
+        y = p.argmax(1)
+        log = {"gold_accuracy": self.accuracy, "model_numbers": 2.0 * step.X.shape[1]}
+        return Pseudo(y, Rows(step.X, y), log)
+
+
+def standardised(gold: Rows) -> tuple[tuple[Moments, Moments], Array, Array]:
+    """(moments of the rows, and of the rows that these standardise; X [g, d] as seen; y [g])"""
+    X = gold.X.double().numpy()
+    raw = Moments.of(X)
+    Z = raw.standardise(X, WILD)
+    own = Moments.of(Z)
+    return (raw, own), own.standardise(Z, FAR), gold.y.numpy()
+
+
+def cross_validated(
+    learners: Sequence[Any], X: Array, y: Array, scored: Array, seed: int
+) -> list[Array]:
+    """p [r, C] of each learner for the `scored` rows, by fits that they were left out of."""
+    C, rows = y.max() + 1, np.flatnonzero(scored)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    parts = [rows[part] for _, part in folds.split(rows, y[rows])]
+
+    def left_out(task: tuple[Any, Array]) -> Array:
+        model, part = task
+        rest = np.delete(np.arange(len(y)), part)
+        return ask(fit(model, X[rest], y[rest], seed), X[part], C)
+
+    found = parallel(left_out, [(model, part) for model in learners for part in parts])
+    order = np.argsort(np.concatenate(parts))
+    chunks = [found[i : i + FOLDS] for i in range(0, len(found), FOLDS)]
+    return [np.concatenate(chunk)[order] for chunk in chunks]
+
+
+@threadpool_limits.wrap(1)
+def fit(model: Any, X: Array, y: Array, seed: int) -> Any:
+    """A fitted copy of the classifier; it is given the seed if it takes one and has none."""
+    model = clone(model)
+    if model.get_params().get("random_state", seed) is None:
+        model.set_params(random_state=seed)
+    return model.fit(X, y)
+
+
+@threadpool_limits.wrap(1)
+def ask(model: Any, X: Array, classes: int) -> Array:
+    """p [n, C]; a class that the model was not shown has 0."""
+    p = np.zeros((len(X), classes))
+    p[:, model.classes_] = model.predict_proba(X)
+    return p
+
+
+def tempered(p: Array, T: float) -> Array:
+    """p^(1 / T), renormalised."""
+    q = p ** (1 / T)
+    return q / q.sum(1, keepdims=True)
+
+
+def temperature(p: Array, y: Array) -> float:
+    """Of least log-loss."""
+    true = np.arange(len(y)), y
+    return min(TEMPERATURES, key=lambda T: -np.log(tempered(p, T)[true].clip(1e-6)).mean())
+
+
+def parallel(work: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+    """The results in the order of the tasks, on all cores unless other processes are at work."""
+    alone = multiprocessing.parent_process() is None
+    with ThreadPoolExecutor(os.cpu_count() if alone else 1) as pool:
+        return list(pool.map(work, tasks))
