@@ -20,6 +20,7 @@ from sdsl.core.rows import Table
 from sdsl.core.settings import settings
 from sdsl.core.stream import Cut
 from sdsl.datasets.keyframes import RandomPath, Regenerated
+from sdsl.datasets.rules import Rules
 from sdsl.datasets.shapes import Shapes
 from sdsl.datasets.sources import Corpus, Keel, Known, Own, Source
 from sdsl.errors import UserError
@@ -31,7 +32,7 @@ Order = Literal["file", "chronological", "shuffled", "class_pc1", "class_pc1_raw
 SHUFFLE_SEED = 20220814  # fixed: an order is part of the data, independent of the run's seed
 KINDS: dict[str, type[Source]] = {
     **{"known": Known, "corpus": Corpus, "keel": Keel, "own": Own},
-    **{"regenerated": Regenerated, "path": RandomPath, "shapes": Shapes},
+    **{"regenerated": Regenerated, "path": RandomPath, "shapes": Shapes, "table": Rules},
 }
 
 

@@ -76,7 +76,7 @@ def draw(k: Shapes) -> tuple[np.ndarray, np.ndarray]:
     X = place[y, mode]
     if k.cross is not None:
         X = X + _crossing(place, phase, y, k.cross)
-    X = X + _turned(_shape(rng, y, mode, k), np.radians(k.spin) * k.segments * phase)
+    X = X + turned(_shape(rng, y, mode, k), np.radians(k.spin) * k.segments * phase)
     if k.wander:  # a smooth random way for each mode, of length about 1, from 0
         wave = rng.normal(0, 1, (C, k.modes, 3, d)) / np.sqrt(d) / np.arange(1, 4)[:, None]
         basis = np.sin(np.pi / 2 * phase * np.arange(1, 4)[:, None])  # [3, n]
@@ -84,7 +84,7 @@ def draw(k: Shapes) -> tuple[np.ndarray, np.ndarray]:
     if k.jump:
         X = X + ((y == C - 1) & (phase > 0.5))[:, None] * k.jump * _direction(rng, d)
     X = X * np.exp(k.swell * np.sin(2 * np.pi * phase))[:, None]
-    X = _turned(X, np.radians(k.turn) * k.segments * phase)
+    X = turned(X, np.radians(k.turn) * k.segments * phase)
     way = np.eye(d)[1] if k.layout == "column" else _direction(rng, d)
     X = X + phase[:, None] * k.travel * way
     X = X + _noise(rng, k.noise, (n, d))
@@ -157,7 +157,7 @@ def _direction(rng: Rng, d: int) -> np.ndarray:
     return v / np.linalg.norm(v)
 
 
-def _turned(X: np.ndarray, angle: np.ndarray) -> np.ndarray:
+def turned(X: np.ndarray, angle: np.ndarray) -> np.ndarray:
     """Turned in the plane of every pair of features (0, 1), (2, 3), ..."""
     X, even = X.copy(), X.shape[1] // 2 * 2
     a, b = X[:, 0:even:2].copy(), X[:, 1:even:2].copy()
