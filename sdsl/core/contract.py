@@ -53,6 +53,8 @@ class Pseudo:
     y: Tensor | None  # [n] labels of X_t, scored against the hidden truth by the engine
     rows: Rows  # replay trains on these; the next lookback is chosen from them
     log: Log = field(default_factory=dict)
+    p: Tensor | None = None  # [n, C] how sure of y, where it is another number than the learner's
+    note: str = ""  # a sentence on this step, for whoever uses the labels
 
 
 class Component:

@@ -145,8 +145,8 @@ def em(
 
 
 @threadpool_limits.wrap(1)  # the same bits whatever the machine
-def fit(rows: Rows, components: int, classes: int) -> Mixture:
-    """EM within each class of labelled rows, from k-means."""
+def fit(rows: Rows, components: int, room: int) -> Mixture:
+    """EM within each class of labelled rows, from k-means; one covariance if `room` is too small."""
     X, y, (n, d) = rows.X.double().numpy(), rows.y.numpy(), rows.X.shape
     p, need = (d, ROWS_WIDE) if d > WIDE else (d * (d + 1) // 2, ROWS * d)
     owner, part = list[int](), np.zeros(n, int)  # part: the component that a row starts in
@@ -161,8 +161,8 @@ def fit(rows: Rows, components: int, classes: int) -> Mixture:
     mean = np.stack([X[rows].mean(0) for rows in near.T])
     within = X - np.stack([X[y == c].mean(0) for c in present])[index]
     pooled = ridge((within[:, i] * within[:, j]).mean(0), n, d)
-    few = K * (2 * d + 1) + (K + 1) * p <= network_numbers(d, classes)  # with a covariance of each
-    cov = np.repeat(pooled[None], K if few else 1, 0)
+    fits = K * (2 * d + 1) + (K + 1) * p <= room  # with a covariance of each
+    cov = np.repeat(pooled[None], K if fits else 1, 0)
     start = Mixture(np.array(owner), mean, cov, near.mean(0), pooled, 0 * mean, 0.0)
     return em(start, terms(X, p), GOLD_ROUNDS, GOLD, only=y[:, None] == start.owner)
 
@@ -197,11 +197,14 @@ class Tracker(Labeler):
     own_units = True  # the mixtures
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
+        self.begin(gold, network_numbers(gold.X.shape[1], learner.classes))
+
+    def begin(self, gold: Rows, room: int) -> None:
+        """Fit the members to gold: one at least, others as far as `room` has the numbers."""
         self.members: list[Mixture] = []
         self.best, self.first = 0, True
-        room = network_numbers(gold.X.shape[1], learner.classes)
         for k in sorted(self.components):
-            new = fit(gold, k, learner.classes)
+            new = fit(gold, k, room)
             same = any(len(new.owner) == len(m.owner) for m in self.members)
             if not self.members or (not same and room >= new.numbers + new.rule.numbers):
                 self.members.append(new)
@@ -222,9 +225,22 @@ class Tracker(Labeler):
         self.best = int(np.argmax(np.array([m.score for m in self.members]) - ahead))
         self.first, scores = False, torch.from_numpy(p[self.best])
         labels = check_scores(scores, "the mixture's probabilities").argmax(1)
+        best = self.members[self.best]
+        surprise = log_sum(log_joint(best, rows)).mean() - foreseen[self.best]
         log = {"member": float(self.best), "foreseen": float(foreseen[self.best])}
-        log["model_numbers"] = float(sum(m.numbers for m in self.members))
-        return Tracked(labels, Rows(step.X, labels), log, self.members[self.best])
+        log |= {"surprise": float(surprise), "model_numbers": float(self.numbers)}
+        return Tracked(labels, Rows(step.X, labels), log, scores, mixture=best)
+
+    @property
+    def numbers(self) -> int:
+        return sum(m.numbers for m in self.members)
+
+    def accuracy(self, rows: Rows, classes: int) -> float:
+        """Of the member that explains the rows best, before it moves."""
+        X = rows.X.double().numpy()
+        seen = terms(X, len(self.members[0].pooled))
+        best = max(self.members, key=lambda m: log_sum(log_joint(m, seen)).mean())
+        return float((posterior(best, X, classes).argmax(1) == rows.y.numpy()).mean())
 
     def move(self, mix: Mixture, rows: Terms) -> tuple[Mixture, float]:
         """(the member after the segment, mean log p(x) of its rows by the prediction)"""

@@ -122,8 +122,9 @@ class Vote(Labeler):
         learner.rule = self.ballot()
         p = learner.rule.probabilities(step.X)
         y = p.argmax(1)
-        log = {"gold_accuracy": self.accuracy, "model_numbers": 2.0 * step.X.shape[1]}
-        return Pseudo(y, Rows(step.X, y), log)
+        log = {"model_numbers": 2.0 * step.X.shape[1]}  # the moments; the rest is gold's
+        note = "" if np.isfinite(self.accuracy) else "not calibrated: too few gold rows of a class"
+        return Pseudo(y, Rows(step.X, y), log, p, note)
 
 
 def standardised(gold: Rows) -> tuple[tuple[Moments, Moments], Array, Array]:

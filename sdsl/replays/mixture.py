@@ -19,7 +19,16 @@ from sdsl.core.draws import Draws
 from sdsl.core.learner import Learner
 from sdsl.core.rows import Rows
 from sdsl.core.settings import Count, Positive, Share, settings
-from sdsl.labelers.tracker import Array, Mixture, Tracked, fit, pairs, posterior, whole
+from sdsl.labelers.tracker import (
+    Array,
+    Mixture,
+    Tracked,
+    fit,
+    network_numbers,
+    pairs,
+    posterior,
+    whole,
+)
 
 
 class Snapshot(NamedTuple):
@@ -39,9 +48,11 @@ class MixtureRule(Replay):
     own_units = True  # means and variances
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
-        P, d = fit(gold, 1, learner.classes).pooled, gold.X.shape[1]
+        d = gold.X.shape[1]
+        self.room = network_numbers(d, learner.classes)
+        P = fit(gold, 1, self.room).pooled
         self.axes = np.sqrt(P) if len(P) == d else np.linalg.cholesky(whole(P[None], d)[0])  # L
-        self.now = fit(gold, self.components, learner.classes).rule
+        self.now = fit(gold, self.components, self.room).rule
         self.stride, self.past = 1, list[Snapshot]()
         self.remember(0, learner)
 
@@ -53,8 +64,11 @@ class MixtureRule(Replay):
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
         if isinstance(pseudo, Tracked) and pseudo.mixture:
             self.now = pseudo.mixture.rule
+        elif learner.rule:  # no mixture to remember
+            self.install(learner)
+            return {"memory_numbers": self.memory()}
         elif len(pseudo.rows):
-            self.now = fit(pseudo.rows, self.components, learner.classes).rule
+            self.now = fit(pseudo.rows, self.components, self.room).rule
         self.remember(step.t, learner)
         return {"memory_numbers": self.memory(), "model_numbers": float(self.now.numbers)}
 
@@ -80,7 +94,10 @@ class MixtureRule(Replay):
         self.install(learner)
 
     def install(self, learner: Learner) -> None:
-        """The rule of present and past becomes the learner's classifier."""
+        """The labeler's own classifier, or the rule of present and past, becomes the learner's."""
+        if learner.rule:
+            learner.classifier = learner.rule
+            return
         now, (K, d), p, L = self.now, self.now.mean.shape, self.now.cov.shape[1], self.axes
         share, (i, j, _) = self.present if self.past else 1.0, pairs(d, p)
         parts = [(now.owner, now.mean, np.broadcast_to(now.cov, (K, p)), share * now.weight)]
