@@ -1,6 +1,6 @@
 """StreamClassifier: labels a drifting stream segment by segment, as a scikit-learn class.
 
-    model = StreamClassifier(method="ours", seed=0).fit(X0, y0)   # gold
+    model = StreamClassifier(method="steady", seed=0).fit(X0, y0)   # gold
     labels = model.adapt(X1)                                      # label a new segment, update
     model.predict(X), model.predict_proba(X), model.history_
     model.save("state.sdsl"); StreamClassifier.load("state.sdsl")
@@ -43,6 +43,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
     seed : the same seed, data and machine give the same bits
     overrides : settings of the method, such as {"lookback.size": 50}
     config_dir : a folder with YAML files of your own, laid out like conf/
+    base : a scikit-learn classifier with predict_proba that votes alone, in the place of the four
+        of conf/labeler/vote.yaml; for the methods steady and vote
 
     Attributes
     ----------
@@ -53,22 +55,30 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        method: str = "tracker",
+        method: str = "steady",
         seed: int = 0,
         overrides: Mapping[str, Any] | None = None,
         config_dir: str | Path | None = None,
+        base: BaseEstimator | None = None,
     ):
         self.method = method
         self.seed = seed
         self.overrides = overrides
         self.config_dir = config_dir
+        self.base = base
 
     def fit(self, X: Any, y: Any) -> Self:
         """Take gold: the labelled rows. Training waits for the first segment, see `adapt`.
 
         Columns of a pandas frame may be numbers, text or times; gold decides how they are read.
         """
-        return self.fit_config(X, y, method_config(self.method, self.overrides, self.config_dir))
+        config = method_config(self.method, self.overrides, self.config_dir)
+        if self.base is not None:
+            section = config["labeler"].get("vote", config["labeler"])
+            if "learners" not in section:
+                raise UserError(f"base= needs a method that votes (steady, vote), not {self.method}.")
+            section["learners"] = [described(self.base)]
+        return self.fit_config(X, y, config)
 
     def fit_config(self, X: Any, y: Any, config: Mapping[str, Any]) -> Self:
         """`fit` under a config that is composed already."""
@@ -131,7 +141,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | Path) -> None:
         """Write one file, whole or not at all; reading it runs no code of its own."""
         check_is_fitted(self)
-        params = self.get_params() | {"config_dir": self.config_dir and str(self.config_dir)}
+        params = self.get_params(deep=False)
+        params |= {"config_dir": self.config_dir and str(self.config_dir)}
+        params["base"] = None  # the config has its class and parameters
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names.tolist()
         self.follower_.save(path, params=params, features=self.n_features_in_, names=names)
@@ -195,6 +207,22 @@ def method_config(
         return composed(f"method={method}", *words, config_dir=str(folder) if folder else None)
     except REFUSED as error:
         raise UserError(message(error)) from None
+
+
+def described(estimator: BaseEstimator) -> dict[str, Any]:
+    """A scikit-learn estimator as a config: its class and parameters, estimators among them too."""
+    cls, found = type(estimator), {}
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, BaseEstimator):
+            value = described(value)
+        elif not isinstance(value, str | int | float | None):
+            try:
+                value = json.loads(json.dumps(value))
+            except TypeError:
+                why = f"{cls.__name__}({name}={value!r}) cannot be written into a file"
+                raise UserError(f"base: {why}. Give numbers, texts, lists or estimators.") from None
+        found[name] = value
+    return {"_target_": f"{cls.__module__}.{cls.__qualname__}", **found}
 
 
 def _pandas(X: Any) -> Any:

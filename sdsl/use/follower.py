@@ -40,7 +40,7 @@ KIND = "StreamClassifier 2"  # of a file, with its version
 TRUSTED = ("sdsl.core", "sdsl.labelers", "sdsl.replays", "sklearn")  # modules and those in them
 SECTIONS = ("method", "labeler", "replay", "lookback", "learner", "stream")  # of a config
 # The first columns of the history; then class shares and what the method logs.
-RECORD = ("step", "rows", "seconds", "warnings", "confidence", "drift", "far", "valley")
+RECORD = ("step", "rows", "seconds", "note", "warnings", "confidence", "drift", "far", "valley")
 CHUNK = 10_000  # rows asked for at a time
 ARRAYS = Plan([], [], "")  # rows come as arrays, not as tables
 log = logging.getLogger(__name__)
@@ -81,10 +81,10 @@ class Follower:
         A segment that would leave NaN in the model is refused, and the model stays as it was.
         """
         start, y, confidence = time.perf_counter(), np.zeros(0, np.int64), np.zeros(0)
-        record: dict[str, Any] = {"rows": len(X), "warnings": "empty segment"}
+        record: dict[str, Any] = {"rows": len(X), "note": "", "warnings": "empty segment"}
         if len(X):
-            y, p, logged = self._learn(X)
-            confidence = p[np.arange(len(y)), y]
+            y, p, note, logged = self._learn(X)
+            confidence, record["note"] = p[np.arange(len(y)), y], note
             signs, alarms = self.monitor.judge(X, y)
             record |= {"warnings": "; ".join(alarms), "confidence": float(confidence.mean())}
             record = {name: float(value) for name, value in logged.items()} | record | signs
@@ -94,8 +94,8 @@ class Follower:
             log.warning("step %d: %s", record["step"], record["warnings"])
         return y, confidence
 
-    def _learn(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, Log]:
-        """(classes [n], probabilities [n, C], log)"""
+    def _learn(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, str, Log]:
+        """(classes [n], probabilities [n, C], a note, log)"""
         before = self.adaptation.state() if self.adaptation.t else None
         try:
             with one_thread():
@@ -104,10 +104,11 @@ class Follower:
                 pseudo, logged = self.adaptation.step(tensor(X))
                 with self.adaptation.watched("prediction"):
                     y = self.predict(X) if pseudo.y is None else pseudo.y.numpy()
-                    p = self.probabilities(X)
+                    own = pseudo.p
+                    p = self.probabilities(X) if own is None else self._cautious(own.numpy(), X)
                     if not np.isfinite(p).all():
                         raise NotFinite("the model's probabilities are no numbers (NaN)")
-            return y, p, logged
+            return y, p, pseudo.note, logged
         except NotFinite as error:
             self.adaptation = self._new()
             if before is not None:
@@ -120,8 +121,11 @@ class Follower:
         return self._ask(X, Learner.predict)
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
-        """[n, C]: w p + (1 - w) / C with w = min(1, (2 / farness)^2), p those of the model."""
-        p = self._ask(X, probabilities)
+        """[n, C] by the model as it is now."""
+        return self._cautious(self._ask(X, probabilities), X)
+
+    def _cautious(self, p: np.ndarray, X: np.ndarray) -> np.ndarray:
+        """[n, C]: w p + (1 - w) / C with w = min(1, (2 / farness)^2)."""
         w = np.minimum(1.0, (FAR / np.maximum(self.monitor.farness(X), FAR)) ** 2)[:, None]
         return w * p + (1 - w) / p.shape[1]
 
