@@ -87,7 +87,7 @@ def draw(k: Rules) -> tuple[Array, Array]:
         u = turned(z, np.radians(k.turn) * time) + k.blur * rows.normal(size=z.shape)
         if k.rule == "trees":
             return tree[2][_leaf(u, *tree[:2])]
-        return (u @ centres.T - (centres**2).sum(1) / 2).argmax(1) % C  # nearest
+        return (u @ centres.T - (centres**2).sum(1) / 2).argmax(1) % C  # nearest, highest score
 
     usual = np.bincount(classes(start, np.zeros(START)), minlength=C) / START
     weight = np.log(k.balance) * world.permutation(C) / (C - 1) - np.log(usual + 1 / START)
