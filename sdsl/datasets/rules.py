@@ -16,7 +16,6 @@ from sdsl.datasets.shapes import Rng, turned
 from sdsl.datasets.sources import Drawn, strict
 from sdsl.errors import UserError
 
-Array = np.ndarray
 POOL = 8  # rows drawn for each one kept, to choose class shares from
 START = 20_000  # rows drawn to look at the beginning of the stream
 LEAST = 5  # rows of each class in the first segment, where they fit
@@ -44,7 +43,7 @@ class Rules(Drawn):
     gap: Weight
     blur: Weight
     noise: Share
-    balance: Annotated[float, Field(gt=0, le=1)]
+    balance: Annotated[float, Field(gt=0, le=1)] | None
     swing: Weight
     vanish: Count
     ages: Weight
@@ -63,7 +62,7 @@ class Rules(Drawn):
         return self.table(*draw(self), map(str, range(self.classes)), f"table {self.table_seed}")
 
 
-def draw(k: Rules) -> tuple[Array, Array]:
+def draw(k: Rules) -> tuple[np.ndarray, np.ndarray]:
     """X float32 [N, columns] and y int64 [N]."""
     world, rows, columns, labels = np.random.default_rng(k.table_seed).spawn(4)
     C, S, n, d = k.classes, k.segments, k.segment_size, k.features + k.categories + k.counts
@@ -73,7 +72,7 @@ def draw(k: Rules) -> tuple[Array, Array]:
     centres *= k.gap if k.rule == "clouds" else 1 / np.linalg.norm(centres, axis=1)[:, None]
     wave = world.normal(size=(3, d)) / np.arange(1, 4)[:, None]
 
-    def hidden(time: Array) -> Array:  # [n] -> z [n, d]
+    def hidden(time: np.ndarray) -> np.ndarray:  # [n] -> z [n, d]
         z = np.sqrt(1 - k.related) * rows.normal(size=(len(time), d))
         z += np.sqrt(k.related) * rows.normal(size=(len(time), len(shared))) @ shared
         if k.rule == "clouds":
@@ -83,14 +82,15 @@ def draw(k: Rules) -> tuple[Array, Array]:
     start = hidden(np.zeros(START))  # for shares and scales
     tree = _tree(world, hidden(rows.random(START)), start, k)
 
-    def classes(z: Array, time: Array) -> Array:  # [n]
+    def classes(z: np.ndarray, time: np.ndarray) -> np.ndarray:  # [n]
         u = turned(z, np.radians(k.turn) * time) + k.blur * rows.normal(size=z.shape)
         if k.rule == "trees":
             return tree[2][_leaf(u, *tree[:2])]
         return (u @ centres.T - (centres**2).sum(1) / 2).argmax(1) % C  # nearest, highest score
 
     usual = np.bincount(classes(start, np.zeros(START)), minlength=C) / START
-    weight = np.log(k.balance) * world.permutation(C) / (C - 1) - np.log(usual + 1 / START)
+    weight = np.log(k.balance or 1) * world.permutation(C) / (C - 1) - np.log(usual + 1 / START)
+    weight *= k.balance is not None
     phase = 2 * np.pi * (world.random() + world.permutation(C) / C)
     away = world.permutation(C) < k.vanish
     parts = []
@@ -109,7 +109,7 @@ def draw(k: Rules) -> tuple[Array, Array]:
     return _columns(columns, (z - start.mean(0)) / start.std(0), time, k).astype(np.float32), y
 
 
-def _tree(rng: Rng, z: Array, start: Array, k: Rules) -> tuple[Array, Array, Array]:
+def _tree(rng: Rng, z: np.ndarray, start: np.ndarray, k: Rules) -> tuple[np.ndarray, ...]:
     """A random tree: feature and threshold of each node, class of each leaf (the fullest first)."""
     feature = rng.integers(z.shape[1], size=2**k.depth - 1)
     threshold, at = np.zeros(len(feature)), np.zeros(len(z), int)
@@ -121,14 +121,14 @@ def _tree(rng: Rng, z: Array, start: Array, k: Rules) -> tuple[Array, Array, Arr
     return feature, threshold, np.resize(rng.permutation(k.classes), len(full))[np.argsort(full)]
 
 
-def _leaf(z: Array, feature: Array, threshold: Array) -> Array:
+def _leaf(z: np.ndarray, feature: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     at = np.zeros(len(z), int)
     while (at < len(feature)).all():  # all leaves are as deep
         at = 2 * at + 1 + (z[np.arange(len(z)), feature[at]] > threshold[at])
     return at - len(feature)
 
 
-def _columns(rng: Rng, z: Array, time: Array, k: Rules) -> Array:
+def _columns(rng: Rng, z: np.ndarray, time: np.ndarray, k: Rules) -> np.ndarray:
     """Sensors, useless ones, categories, counts, growing columns: [N, columns]."""
     N, width, f = len(z), k.features + k.useless, k.features + k.categories
     cuts = np.sort(rng.normal(size=(k.categories, k.levels - 1)))  # rare levels and common ones
