@@ -15,8 +15,8 @@ from sdsl import experiment
 from sdsl.config import setup
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Labeler
-from sdsl.core.state import load_state, save_state
 from sdsl.core.rows import Rows
+from sdsl.core.state import load_state, save_state
 from sdsl.core.stream import Stream
 from sdsl.errors import UserError
 from sdsl.labelers import static_bound

@@ -108,7 +108,7 @@ class Stream:
         k = gold if isinstance(gold, int) else per_class if gold == "record" else None
         if k is None:
             rows = rows[:n]
-        elif k != "all":
+        elif isinstance(k, int):
             rows = rows[rank_in_class(torch.zeros(len(rows)), rows.y, self.C) < k]
         if missing := set(range(self.C)) - set(rows.y.tolist()):
             names = ", ".join(self.table.classes[c] for c in sorted(missing)[:10])
