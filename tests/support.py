@@ -135,7 +135,7 @@ def taken(going: Any, stream: Any, steps: range) -> list[Any]:
     for t in steps:
         pseudo, log = going.step(stream.segment(t), stream.truth(t))
         assert np.isfinite([*log.values()]).all(), log
-        predicted = going.learner.predict(going.scaler(stream.tests()[0].flatten(0, 1)))
+        predicted = going.learner.predict(going.scaler(Rows.cat(*stream.tests()).X))
         left += bits([pseudo.y, vars(pseudo.rows), log, predicted])
     return [*left, bits(going.state() | {"seconds": None})]
 

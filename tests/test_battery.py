@@ -15,6 +15,7 @@ from sdsl import experiment
 from sdsl.config import setup
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Labeler
+from sdsl.core.rows import Rows
 from sdsl.core.state import load_state, save_state
 from sdsl.core.stream import Stream
 from sdsl.errors import UserError
@@ -114,7 +115,7 @@ def test_a_selection_of_nothing_or_one_row(method):
 
 def poisoned(stream: Stream) -> support.Table:
     """The same table with a wrong label on every unlabelled row; gold and test labels stay."""
-    y, hidden = DATA.y.copy(), stream.unlabelled.flatten().numpy()
+    y, hidden = DATA.y.copy(), torch.cat(stream.unlabelled).numpy()
     y[hidden] = (y[hidden] + 1) % 3
     return support.table(DATA.X, y)
 
@@ -192,7 +193,7 @@ def blocks(data: Any) -> list[np.ndarray]:
 
 def rows_held(numbers: list[np.ndarray], X: torch.Tensor) -> int:
     """How many rows of X are among the numbers; one alone may be a weight by chance."""
-    given = X.numpy().reshape(-1, X.shape[-1])
+    given = X.numpy()
     known = np.concatenate([block.astype(given.dtype) for block in numbers])
     return int(np.isin(given, known).all(1).sum())
 
@@ -219,7 +220,7 @@ def watch(method: str) -> list[dict[str, Any]]:
         steps.append(
             {
                 "segments": [rows_held(numbers, stream.segment(j)) for j in range(1, t + 1)],
-                "tests": rows_held(numbers, stream.tests()[0]),
+                "tests": rows_held(numbers, Rows.cat(*stream.tests()).X),
                 "besides": sum(block.size for block in numbers) - log["memory_numbers"],
                 "lookback": len(going.lookback),
             }

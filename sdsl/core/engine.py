@@ -15,6 +15,7 @@ from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Method
 from sdsl.core.learner import Learner
 from sdsl.core.metrics import balanced_accuracy, best_relabelling, confusion
+from sdsl.core.rows import Rows
 from sdsl.core.scaler import Scaler
 from sdsl.core.settings import Positive, settings
 from sdsl.core.state import Checkpoint
@@ -124,7 +125,8 @@ class Tester:
     """Fills R row by row, one batched forward pass over all test parts per row."""
 
     def __init__(self, stream: Stream, config: EvalConfig):
-        self.X, self.y = stream.tests()  # [T, q, d], [T, q]
+        self.tests = stream.tests()
+        self.sizes = np.array([len(rows) for rows in self.tests])  # [T]
         self.T, self.every = stream.T, config.step(stream.T)
         self.R = np.full((self.T + 1, self.T), np.nan)
         # Confusion counts [T, C, C] of the newest row of R, 0 where a cell was left out.
@@ -149,11 +151,12 @@ class Tester:
             self.model = [learner.classifier, scaler, *learner.copy()]
         new = columns[~self.counts[columns].any((1, 2))]  # ST: one forward pass serves every row
         if len(new):
-            X, y = self.X[new].flatten(0, 1), self.y[new]
-            predicted = torch.cat([learner.predict(scaler(x)) for x in X.split(CHUNK)]).view_as(y)
-            self.counts[new] = confusion(predicted.numpy(), y.numpy(), self.counts.shape[1])
+            rows = Rows.cat(*(self.tests[j] for j in new))
+            predicted = torch.cat([learner.predict(scaler(x)) for x in rows.X.split(CHUNK)])
+            labels, classes = (predicted.numpy(), rows.y.numpy()), self.counts.shape[1]
+            self.counts[new] = confusion(*labels, classes, self.sizes[new])
         right = self.counts[columns].diagonal(axis1=1, axis2=2).sum(1)
-        self.R[t, columns] = right / self.y.shape[1]
+        self.R[t, columns] = right / self.sizes[columns]
         if t:
             self.diagonal[t - 1] = self.counts[t - 1]
 

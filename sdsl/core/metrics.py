@@ -8,6 +8,7 @@ balanced accuracy = mean_c recall_c; F1_c = 2 K[c, c] / (rows of c + rows predic
 macro F1 = mean_c F1_c.
 """
 
+import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -38,6 +39,7 @@ class ClassMetrics:
     balanced_acc_final: float  # of Q_1 to Q_T together, predicted by the model after step T
     macro_f1_final: float
     class_imbalance: float  # rows of the largest class over rows of the smallest, in Q_1 to Q_T
+    majority: float  # max_c mean_j (share of class c in Q_j): Acc_T of the best constant answer
 
     def as_dict(self) -> dict[str, float]:
         return {k: v for k, v in asdict(self).items() if np.isfinite(v)}
@@ -70,13 +72,14 @@ def curves(R: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def confusion(predicted: np.ndarray, truth: np.ndarray, classes: int) -> np.ndarray:
-    """K [..., C, C] of labels [..., n]."""
-    cell = truth * classes + predicted
-    flat = cell.reshape(-1, cell.shape[-1])
-    flat = flat + classes**2 * np.arange(len(flat))[:, None]  # a block of counts per leading index
-    counts = np.bincount(flat.ravel(), minlength=len(flat) * classes**2)
-    return counts.reshape(*cell.shape[:-1], classes, classes)
+def confusion(
+    predicted: np.ndarray, truth: np.ndarray, classes: int, sizes: np.ndarray | None = None
+) -> np.ndarray:
+    """K [C, C] of labels [n]; [parts, C, C] of parts with these `sizes`, one after the other."""
+    part = 0 if sizes is None else np.repeat(np.arange(len(sizes)), sizes)
+    shape = (classes, classes) if sizes is None else (len(sizes), classes, classes)
+    cell = (part * classes + truth) * classes + predicted
+    return np.bincount(cell, minlength=math.prod(shape)).reshape(shape)
 
 
 def recall(K: np.ndarray) -> np.ndarray:
@@ -97,6 +100,7 @@ def macro_f1(K: np.ndarray) -> float:
 def summarise_classes(steps: np.ndarray, last: np.ndarray) -> ClassMetrics:
     """steps [T, C, C]: K of Q_t after step t; last [T, C, C]: K of every Q_j after step T."""
     online, final = steps.sum(0), last.sum(0)
+    shares = _share(steps.sum(2), steps.sum((1, 2))[:, None])  # [T, C]
     rows = online.sum(1)
     rows = rows[rows > 0]
     return ClassMetrics(
@@ -105,6 +109,7 @@ def summarise_classes(steps: np.ndarray, last: np.ndarray) -> ClassMetrics:
         balanced_acc_final=balanced_accuracy(final),
         macro_f1_final=macro_f1(final),
         class_imbalance=float(rows.max() / rows.min()),
+        majority=float(shares.mean(0).max()),
     )
 
 

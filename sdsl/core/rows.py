@@ -22,11 +22,14 @@ class Table:
     sha256: str  # of the source's uncompressed bytes
     features: tuple[str, ...] = ()  # names of X's columns, where they have names
     notes: tuple[str, ...] = ()  # what was done with the columns of a file, a line each
+    ends: tuple[int, ...] | None = None  # the row after each segment; None: all are equally long
 
     def digest(self) -> str:
         """SHA-256 of the rows as a stream uses them: tells a changed file and a changed order."""
         h = hashlib.sha256(np.ascontiguousarray(self.X).data)
         h.update(np.ascontiguousarray(self.y).data)
+        if self.ends:
+            h.update(repr(self.ends).encode())
         return h.hexdigest()
 
 

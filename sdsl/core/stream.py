@@ -1,8 +1,10 @@
 """The stream: gold set D, segments X_1..X_T with hidden labels, test parts Q_1..Q_T.
 
-Segment 0 gives D; every later segment splits at random into an unlabelled and a test part.
+Segment 0 gives D; every later segment splits at random into an unlabelled and a test part. Both
+come in random order, so the order of a file's rows within a segment cannot matter.
 """
 
+from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
@@ -20,9 +22,10 @@ from sdsl.errors import UserError
 class Cut:
     """How a dataset is cut into segments."""
 
-    segment_size: Annotated[int, Field(ge=2)]
+    segment_size: Annotated[int, Field(ge=2)] | None  # not used if the table's rows say segments
     test_size: Positive | None  # rows of each segment that only test; None: a fifth
-    gold_per_class: Positive | None  # for stream.gold=record; None: as stream.gold=segment
+    # For stream.gold=record; all: every row of segment 0; None: as stream.gold=segment.
+    gold_per_class: Positive | Literal["all"] | None
     calibrated_segments: Positive | None  # T, for stream.prefix=calibrated
 
 
@@ -43,56 +46,69 @@ class Stream:
 
     def __init__(self, table: Table, cut: Cut, config: StreamConfig, seed: int):
         self.table, self.seed, self.config = table, seed, config
-        size, self.q = cut.segment_size, cut.test_size or max(1, cut.segment_size // 5)
-        self.n = size - self.q
         self.C, self.d = len(table.classes), table.X.shape[1]
-        self._check(cut)
-        self.T = self._length(cut)
-        beyond = len(table.y) - size * (self.T + 1)
-        self.left_out = beyond if beyond < size else 0  # rows that do not fill a last segment
+        ends = self._ends(cut)
+        self.T = len(ends) - 1
         rng = np.random.default_rng(derive(seed, "split"))
-        parts = np.array([rng.permutation(size) for _ in range(self.T + 1)])
-        order = torch.from_numpy(parts + size * np.arange(self.T + 1)[:, None])  # [T + 1, size]
+        order = [
+            torch.from_numpy(start + rng.permutation(end - start))
+            for start, end in pairwise((0, *ends))
+        ]
+        tests = [cut.test_size or max(1, len(segment) // 5) for segment in order]
+        self._check(order, tests)
         self._X, self._y = torch.from_numpy(table.X), torch.from_numpy(table.y)
         if config.jitter:
             self._X = self._X * (1 + config.jitter * Draws(seed, "jitter").normal(*self._X.shape))
-        self.unlabelled = order[1:, self.q :]  # [T, n] row numbers
-        self.test = order[1:, : self.q]  # [T, q]
-        self._gold = self._draw_gold(order[0], cut.gold_per_class)
+        parts = list(zip(order[1:], tests[1:], strict=True))
+        self.test = [segment[:q] for segment, q in parts]  # row numbers, as in all of these
+        self.unlabelled = [segment[q:] for segment, q in parts]
+        self._gold = self._draw_gold(order[0], len(order[0]) - tests[0], cut.gold_per_class)
 
-    def _check(self, cut: Cut) -> None:
-        """Every method needs rows on both sides of a segment, two classes, two segments."""
-        table, size = self.table, cut.segment_size
-        where = f"{table.name} ({table.source})"
-        if self.n < 1:
-            raise UserError(
-                f"{where}: dataset.test_size={self.q} must be below dataset.segment_size={size}."
+    def _ends(self, cut: Cut) -> tuple[int, ...]:
+        """The row after each segment, that of gold first; two at least."""
+        rows, size = len(self.table.y), cut.segment_size
+        if self.table.ends:
+            ends, segments = self.table.ends, "two segments"
+        elif size:
+            # Rows that do not fill a last segment are left out.
+            ends, segments = tuple(range(size, rows + 1, size)), f"two segments of {size}"
+        else:
+            raise self._refused("dataset.segment_size has no value, and no column says segments.")
+        if len(ends) < 2:
+            raise self._refused(
+                f"{rows} rows are fewer than {segments}: one gives the gold set, the others the "
+                "stream. Lower dataset.segment_size."
             )
-        if self.C < 2:
-            raise UserError(
-                f"{where}: one class only ({table.classes[0]!r}); expected at least two. Is "
-                "dataset.label the right column?"
-            )
-        if len(table.y) < 2 * size:
-            raise UserError(
-                f"{where}: {len(table.y)} rows are fewer than two segments of {size}: one gives "
-                "the gold set, the others the stream. Lower dataset.segment_size."
-            )
-
-    def _length(self, cut: Cut) -> int:
-        T = len(self.table.y) // cut.segment_size - 1
+        T = len(ends) - 1
         if self.config.prefix == "calibrated":
             T = min(T, cut.calibrated_segments or T)
-        return min(T, self.config.max_segments or T)
+        return ends[: min(T, self.config.max_segments or T) + 1]
 
-    def _draw_gold(self, segment: Tensor, per_class: int | None) -> Rows:
+    def _check(self, order: list[Tensor], tests: list[int]) -> None:
+        """Every method needs two classes, and rows on both sides of a segment."""
+        if self.C < 2:
+            raise self._refused(
+                f"one class only ({self.table.classes[0]!r}); expected at least two. Is "
+                "dataset.label the right column?"
+            )
+        for t, (segment, q) in enumerate(zip(order, tests, strict=True)):
+            if len(segment) <= q:
+                raise self._refused(
+                    f"segment {t} (rows: {len(segment)}) is too short for {q} rows to test and "
+                    "one to label. Lower dataset.test_size, or make segments longer."
+                )
+
+    def _refused(self, why: str) -> UserError:
+        return UserError(f"{self.table.name} ({self.table.source}): {why}")
+
+    def _draw_gold(self, segment: Tensor, n: int, per_class: int | str | None) -> Rows:
         """D from segment 0's rows [size], in the seed's own random order."""
         gold = self.config.gold
         rows = Rows(self._X[segment], self._y[segment])
         k = gold if isinstance(gold, int) else per_class if gold == "record" else None
         if k is None:
-            rows = rows[: self.n]
-        else:
+            rows = rows[:n]
+        elif isinstance(k, int):
             rows = rows[rank_in_class(torch.zeros(len(rows)), rows.y, self.C) < k]
         if missing := set(range(self.C)) - set(rows.y.tolist()):
             names = ", ".join(self.table.classes[c] for c in sorted(missing)[:10])
@@ -116,6 +132,6 @@ class Stream:
         """The hidden labels of X_t [n]: for scoring, and for components declared privileged."""
         return self._y[self.unlabelled[t - 1]]
 
-    def tests(self) -> tuple[Tensor, Tensor]:
-        """All test parts, raw: X [T, q, d], y [T, q]."""
-        return self._X[self.test], self._y[self.test]
+    def tests(self) -> list[Rows]:
+        """The test parts Q_1 to Q_T, raw."""
+        return [Rows(self._X[rows], self._y[rows]) for rows in self.test]

@@ -47,10 +47,9 @@ class Section(Cut):
 
 def load(section: Mapping[str, Any], data: DataConfig) -> Table:
     """The rows of a dataset section in stream order; what was used is logged, never silent."""
-    name, order, files = section["name"], section["order"], ""
-    for source in check(section):
+    name, order, sources = section["name"], section["order"], check(section)
+    for source in sources:
         if (table := source.load(data)) is None:
-            files = files or getattr(source, "files", [""])[0]
             continue
         if order == "chronological" and not source.time_ordered:
             why = f"{table.source} is not in order of time, as dataset.order=chronological needs"
@@ -60,8 +59,8 @@ def load(section: Mapping[str, Any], data: DataConfig) -> Table:
         log.info("data %s: %s, %s, %s", name, table.source, table.standing, table.sha256)
         at = ordered(order, table.X, table.y)
         return replace(table, name=name, X=np.ascontiguousarray(table.X[at]), y=table.y[at])
-    hint = f"Put {files or 'it'}.csv (or .txt, also with .gz) into data.root (or SDSL_DATA)"
-    raise UserError(f"{name}: none of its sources has the data. {hint}, or set data.download=true.")
+    hint = " ".join(source.hint() for source in sources[:1])
+    raise UserError(f"{name}: none of its sources has the data. {hint}")
 
 
 def check(section: Mapping[str, Any]) -> list[Source]:

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import io
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pooch
@@ -12,6 +12,7 @@ import pooch
 from sdsl.core.rows import Table
 from sdsl.core.state import load_state, save_state, write_whole
 from sdsl.datasets.files import Content, one_line, user_path
+from sdsl.datasets.forms import Form, converted
 from sdsl.errors import UserError
 
 VERSION = 5  # raise it when reading changes, so that older entries are not used
@@ -45,24 +46,34 @@ def cached(cache: str | None, key: str, make: Callable[[], Table]) -> Table:
     return table
 
 
-def fetch(url: str, hashes: Collection[str], cache: str | None) -> Path:
-    """The file in the cache; only one with an expected hash is kept, or used again."""
+def fetch(
+    urls: Sequence[str], hashes: Collection[str], cache: str | None, form: Form | None
+) -> Path:
+    """The file in the cache, converted from this form; only one with an expected hash is kept."""
     # The address is part of the name, so that two files of one name do not meet in the cache.
-    name = f"{hashlib.sha256(url.encode()).hexdigest()[:8]}-{url.rpartition('/')[2]}"
-    path, download = folder(cache, "downloads") / name, io.BytesIO()
+    name = f"{hashlib.sha256(urls[0].encode()).hexdigest()[:8]}-{urls[0].rpartition('/')[2]}"
+    path = folder(cache, "downloads") / (f"{name}.csv" if form else name)
     if path.is_file() and _fits(path.read_bytes(), hashes):
         return path
+    downloads = [_download(url) for url in urls]
+    data = converted(form, downloads) if form else downloads[0]
+    if not _fits(data, hashes):
+        of = " of what it was converted to" if form else ""
+        raise UserError(f"{urls[0]}: wrong checksum{of}, not kept. Expected {' or '.join(hashes)}.")
+    write_whole(path, data)
+    return path
+
+
+def _download(url: str) -> bytes:
     logging.getLogger(__name__).info("downloading %s", url)
+    download = io.BytesIO()
     try:
         pooch.HTTPDownloader(timeout=60)(url, download, None)
     except OSError as error:  # the errors of requests are OSErrors
         why = f"the download failed ({type(error).__name__})"
         hint = "Check the connection, put the file into data.root, or set data.download=false"
         raise UserError(f"{url}: {why}. {hint}.") from None
-    if not _fits(download.getvalue(), hashes):
-        raise UserError(f"{url}: wrong checksum, not kept. Expected {' or '.join(hashes)}.")
-    write_whole(path, download.getvalue())
-    return path
+    return download.getvalue()
 
 
 def _fits(data: bytes, hashes: Collection[str]) -> bool:

@@ -22,7 +22,8 @@ from sdsl.datasets import files
 from sdsl.datasets.cache import cached, fetch
 from sdsl.datasets.columns import Plan, prepare
 from sdsl.datasets.files import Content
-from sdsl.datasets.tables import Frame, encoded, framed, label_of
+from sdsl.datasets.forms import Form
+from sdsl.datasets.tables import Frame, column_of, encoded, framed, stretches
 from sdsl.errors import UserError
 
 # How the rows relate to the stream that was published; the words are explained in README.md.
@@ -44,12 +45,17 @@ class Source:
         """The rows in the order of the file, or None if this source does not have them."""
         raise NotImplementedError
 
+    def hint(self) -> str:
+        """What a user can do to have the rows."""
+        return ""
+
 
 @strict
 class FileSource(Source):
     """Tables of numbers in files."""
 
     label: str | int = -1  # the label's column: a name in the header, or a number (-1: the last)
+    segment: str | int | None = None  # a column whose stretches of equal values are the segments
     header: bool | None = None  # whether line 1 names the columns; None: look and see
     expect: list[int] | None = None  # rows, features, classes
     # SHA-256 or git's hash of the uncompressed bytes; another file has the source's own standing.
@@ -77,9 +83,14 @@ class FileSource(Source):
     def parse(self, contents: Sequence[Content]) -> Table:
         """The rows of all files, or one sentence that says what is wrong with them."""
         frames = [framed(contents[0], self.label, self.header)]
-        label, known = label_of(frames[0], self.label), list(frames[0].columns)
+        label, known = column_of(frames[0], self.label, "label"), list(frames[0].columns)
         frames += [framed(content, label, self.header, known) for content in contents[1:]]
-        plan, X = self.plan(frames, label), []
+        ends = None
+        if self.segment is not None:
+            segment = column_of(frames[0], self.segment, "segment")
+            ends = stretches(frames, segment)
+            frames = [replace(f, columns=f.columns.drop(columns=segment)) for f in frames]
+        plan, X = self.plan(frames, label, ends[0] if ends else None), []
         for frame in frames:
             try:
                 X.append(plan.transform(frame.columns, int(frame.header)))
@@ -89,10 +100,11 @@ class FileSource(Source):
         sha256, notes = several if len(contents) > 1 else contents[0].sha256, tuple(plan.told())
         features = tuple(plan.features) if notes else ()
         y, classes = encoded(frames, label)
-        return Table("", np.concatenate(X), y, classes, "", "unknown", sha256, features, notes)
+        about = "", "unknown", sha256, features, notes, ends
+        return Table("", np.concatenate(X), y, classes, *about)
 
-    def plan(self, frames: Sequence[Frame], label: str) -> Plan:
-        """How the columns become features."""
+    def plan(self, frames: Sequence[Frame], label: str, first: int | None) -> Plan:
+        """How the columns become features; `first`: rows of the first segment, if a column says."""
         return prepare(frames[0].columns, label, strict=True)
 
 
@@ -101,7 +113,13 @@ class Known(FileSource):
     """A published file: in `data.root`, or fetched if `data.download` is set."""
 
     files: list[str]  # names without ending, possibly in a sub-folder; the first one found is used
-    url: str | None = None
+    url: str | list[str] | None = None
+    form: Form | None = None  # of what is at `url`; None: as in `files`
+    home: str | None = None  # the public source of a file that is not downloaded, in words
+
+    def hint(self) -> str:
+        place = f"Put {self.files[0]}.csv (or .txt, also with .gz) into data.root (or SDSL_DATA)"
+        return f"{place}, or set data.download=true." if self.url else f"{place}: {self.home}."
 
     def contents(self, data: DataConfig) -> Contents:
         path, source = self.find(data, files.TABLES, self.hashes)
@@ -111,7 +129,8 @@ class Known(FileSource):
         """The file; a download with another hash is refused."""
         path = files.find(data.root, self.files, tables)
         if path is None and self.url and data.download:
-            return fetch(self.url, hashes, data.cache), f"download {self.url}"
+            urls = [self.url] if isinstance(self.url, str) else self.url
+            return fetch(urls, hashes, data.cache, self.form), f"download {', '.join(urls)}"
         return path, f"file {path.name}" if path else ""
 
 
@@ -177,7 +196,7 @@ class Own(FileSource):
     prepare: bool  # False: finite numbers only
     drop: list[str]
     use: list[str]
-    segment_size: int
+    segment_size: int | None
 
     def contents(self, data: DataConfig) -> Contents:
         paths = [found.path for found in files.inputs([self.path])]
@@ -186,10 +205,9 @@ class Own(FileSource):
         source = f"{len(paths)} files of {self.path}" if paths[1:] else f"file {paths[0].name}"
         return [files.read(path) for path in paths], source
 
-    def plan(self, frames: Sequence[Frame], label: str) -> Plan:
-        ends = np.cumsum([len(frame) for frame in frames])
-        first = frames[: int(np.searchsorted(ends, self.segment_size)) + 1]
-        gold = pd.concat([frame.columns for frame in first], ignore_index=True)[: self.segment_size]
+    def plan(self, frames: Sequence[Frame], label: str, first: int | None) -> Plan:
+        size = first or self.segment_size
+        gold = pd.concat([frame.columns[:size] for frame in frames], ignore_index=True)[:size]
         return prepare(gold, label, self.drop, self.use, "dataset.", not self.prepare)
 
 

@@ -153,15 +153,25 @@ def _position(label: Label, width: int) -> int | None:
     return int(label) % width if inside else None
 
 
-def label_of(frame: Frame, label: Label) -> str:
-    """The name of the label's column."""
+def column_of(frame: Frame, column: Label, setting: str) -> str:
+    """The name of the column that dataset.label or dataset.segment means."""
     names = list(frame.columns)
-    if str(label) in names:
-        return str(label)
-    if (at := _position(label, len(names))) is None:
+    if str(column) in names:
+        return str(column)
+    if (at := _position(column, len(names))) is None:
         known = f"a number from 0, -1 for the last, or a name: {', '.join(names[:20])}"
-        raise UserError(f"{frame.path}: no label column {label!r}. Set dataset.label to {known}.")
+        why = f"no {setting} column {column!r}. Set dataset.{setting} to {known}"
+        raise UserError(f"{frame.path}: {why}.")
     return names[at]
+
+
+def stretches(frames: Sequence[Frame], column: str) -> tuple[int, ...]:
+    """The row after each stretch of equal values, over all frames."""
+    values = [value for frame in frames for value in frame.labels(column)]
+    if None in values:
+        gap = f"data row {values.index(None) + 1} has no value in column {column}"
+        raise UserError(f"{frames[0].path}: {gap}, which says what segment it belongs to.")
+    return (*(i for i in range(1, len(values)) if values[i] != values[i - 1]), len(values))
 
 
 def encoded(frames: Sequence[Frame], label: str) -> tuple[np.ndarray, tuple[str, ...]]:

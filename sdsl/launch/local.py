@@ -86,11 +86,9 @@ class LocalLauncher(Launcher):
             raise UserError(f"{error}\n(in the job {typed})") from None
         shapes = [s.get("expect") for s in (config.dataset, *config.dataset.sources)]
         rows = [shape[0] for shape in shapes if shape]  # 0: a file that is not known
-        T = min(
-            max(rows, default=0) / made.dataset.segment_size,
-            made.stream.max_segments or float("inf"),
-        )
-        cost = T * T * made.dataset.segment_size * len(made.seeds)  # cells of R times rows
+        size = made.dataset.segment_size or 1  # 1: a column says; such jobs are started first
+        T = min(max(rows, default=0) / size, made.stream.max_segments or float("inf"))
+        cost = T * T * size * len(made.seeds)  # cells of R times rows
         return Job(index, typed, config, cost or float("inf"))
 
     def _in_processes(self, queue: list[Job], slots: int) -> dict[int, JobReturn]:

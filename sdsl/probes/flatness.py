@@ -10,6 +10,7 @@ from sdsl.core.contract import Probe
 from sdsl.core.draws import Draws
 from sdsl.core.engine import Outcome
 from sdsl.core.network import scores
+from sdsl.core.rows import Rows
 from sdsl.core.settings import Positive, Weight, settings
 from sdsl.core.stream import Stream
 
@@ -23,9 +24,9 @@ class Flatness(Probe):
     def measure(self, stream: Stream, outcome: Outcome) -> dict[str, np.ndarray]:
         if outcome.learner.classifier is not None:
             return {}  # 1-NN has no parameters to add noise to
-        X, y = (part.flatten(0, 1) for part in stream.tests())
-        spread = torch.linspace(0, len(X) - 1, min(self.rows, len(X))).round().long()
-        X, y = outcome.scaler(X[spread]), y[spread]
+        rows = Rows.cat(*stream.tests())
+        rows = rows[torch.linspace(0, len(rows) - 1, min(self.rows, len(rows))).round().long()]
+        X, y = outcome.scaler(rows.X), rows.y
         draws, theta = Draws(stream.seed, "probe"), outcome.learner.theta
         unit = [draws.uniform(self.noise_draws, *p.shape) for p in theta]  # [draws, in + 1, out]
 

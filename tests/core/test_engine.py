@@ -29,14 +29,15 @@ def test_R_is_the_accuracy_of_model_i_on_segment_j(every, moves, monkeypatch):
     monkeypatch.setattr(engine, "CHUNK", 7)
     of, wander = made_up.stream(), Recorded(moves)
     outcome = run(replay=wander, every=every, of=of)
-    (X, y), scaler = of.tests(), Scaler.fit(of.gold().X, of.segment(1))
+    tests, scaler = of.tests(), Scaler.fit(of.gold().X, of.segment(1))
     slow, counts = np.full((T + 1, T), np.nan), np.zeros((T + 1, T, 3, 3), int)
     for i, theta in enumerate([*wander.history, support.plain(outcome.learner.theta)]):
         for j in range(T):
-            predicted = support.mlp(scaler(X[j]).numpy(), theta)[1].argmax(1)
-            np.add.at(counts[i, j], (y[j].numpy(), predicted), 1)
+            y = tests[j].y.numpy()
+            predicted = support.mlp(scaler(tests[j].X).numpy(), theta)[1].argmax(1)
+            np.add.at(counts[i, j], (y, predicted), 1)
             if i % every == 0 or i == T or j in (i - 1, i):
-                slow[i, j] = np.mean(predicted == y[j].numpy())
+                slow[i, j] = np.mean(predicted == y)
     assert len(np.unique(counts, axis=0)) == 1 + T // moves
     np.testing.assert_array_equal(outcome.R, slow)
     assert np.array_equal(outcome.confusion, counts[range(1, T + 1), range(T)])
@@ -55,9 +56,10 @@ def test_a_classifier_of_its_own_is_tested_anew_and_counted():
         return {"model_numbers": 7.0, "memory_numbers": 2.0}
 
     of = made_up.stream()
-    outcome, y = run(replay=Act(constant), of=of), of.tests()[1].numpy()
+    outcome, tests = run(replay=Act(constant), of=of), of.tests()
     for t in range(1, T + 1):
-        assert np.array_equal(outcome.R[t], (y == t % 3).mean(1))
+        right = [np.mean(rows.y.numpy() == t % 3) for rows in tests]
+        assert np.array_equal(outcome.R[t], right)
     assert set(outcome.curves["model_numbers"]) == {7}
     assert set(outcome.curves["memory_numbers"]) == {5 * (4 + 1) + 2}
 

@@ -61,7 +61,7 @@ def test_as_scikit_learn_has_it(seed):
     rng = np.random.default_rng(seed)
     truth = rng.choice(4, size=(2, 40), p=[0.7, 0.2, 0.1, 0])
     predicted = np.where(rng.random((2, 40)) < 0.7, truth, rng.integers(4, size=(2, 40)))
-    counts = confusion(predicted, truth, 5)
+    counts = confusion(predicted.ravel(), truth.ravel(), 5, np.array([40, 40]))
     for found, recalls, y, p in zip(counts, recall(counts), truth, predicted, strict=True):
         assert np.array_equal(found, confusion_matrix(y, p, labels=range(5)))
         assert balanced_accuracy(found) == pytest.approx(balanced_accuracy_score(y, p))
@@ -78,7 +78,16 @@ def test_accuracy_hides_what_balanced_accuracy_shows():
     m = metrics.summarise_classes(steps, final)
     assert (m.balanced_acc_online, m.balanced_acc_final, m.macro_f1_final) == (0.5, 1, 1)
     assert m.macro_f1_online == pytest.approx(2 * 95 / 195 / 2)
-    assert m.class_imbalance == 19
+    assert (m.class_imbalance, m.majority) == (19, 0.95)
+
+
+def test_the_best_constant_answer_weighs_segments_as_accuracies_do():
+    """Class 0 has most rows; class 1 is ahead in two of three segments."""
+    rows = np.array([[90, 10], [2, 8], [4, 6]])
+    steps = rows[:, :, None] * np.array([1, 0])  # all predicted as class 0
+    found = metrics.summarise_classes(steps, steps).majority
+    assert found == pytest.approx((0.9 + 0.2 + 0.4) / 3)
+    assert metrics.summarise_classes(steps[1:], steps[1:]).majority == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The stream: gold, disjoint and complete splits, its length, refusals; scaling."""
 
+from dataclasses import replace
+
 import made_up
 import numpy as np
 import pytest
@@ -11,6 +13,9 @@ from sdsl.errors import UserError
 
 SIZE, TEST = 30, 9
 DATA = support.blobs(rows=160, classes=4, d=3)  # five segments and ten rows over
+ENDS = (50, 57, 59, 100, 160)  # of segments that differ in length
+RAGGED = replace(DATA, ends=ENDS)
+NONE = {"segment_size": None, "test_size": None}
 
 
 def stream(data=DATA, seed=0, cut=None, **config):
@@ -27,14 +32,44 @@ def numbers(X: torch.Tensor) -> list[int]:
 
 def test_segments_are_split_without_loss_or_overlap():
     made = stream()
-    X, y = made.tests()
-    assert (made.T, made.n, made.q, made.d, made.C, made.left_out) == (4, 21, 9, 3, 4, 10)
-    for t in range(1, made.T + 1):
-        unlabelled, test = numbers(made.segment(t)), numbers(X[t - 1])
+    assert (made.T, made.d, made.C) == (4, 3, 4)
+    for t, tests in enumerate(made.tests(), 1):
+        unlabelled, test = numbers(made.segment(t)), numbers(tests.X)
         assert (len(unlabelled), len(test)) == (SIZE - TEST, TEST)
         assert sorted(unlabelled + test) == list(range(t * SIZE, (t + 1) * SIZE))
         assert np.array_equal(DATA.y[unlabelled], made.truth(t))
-        assert np.array_equal(DATA.y[test], y[t - 1])
+        assert np.array_equal(DATA.y[test], tests.y)
+
+
+def test_segments_may_differ_in_length():
+    """A fifth of each tests, one row at least; nothing is left out."""
+    made, starts = stream(RAGGED, cut=NONE), ENDS[:-1]
+    assert [len(tests) for tests in made.tests()] == [1, 1, 8, 12]
+    for t, (start, end, tests) in enumerate(zip(starts, ENDS[1:], made.tests(), strict=True), 1):
+        unlabelled, test = numbers(made.segment(t)), numbers(tests.X)
+        assert sorted(unlabelled + test) == list(range(start, end))
+        assert np.array_equal(DATA.y[unlabelled], made.truth(t))
+        assert np.array_equal(DATA.y[test], tests.y)
+    assert [len(part) for part in stream(RAGGED, cut={"test_size": 1}).unlabelled] == [6, 1, 40, 59]
+    assert stream(RAGGED, cut={"test_size": None}, max_segments=2).T == 2  # SIZE is not used
+
+
+def test_equal_segments_have_the_same_split_however_they_are_given():
+    equal, named = stream(), stream(replace(DATA, ends=(30, 60, 90, 120, 150)))
+    for part in ("unlabelled", "test"):
+        assert all(map(torch.equal, getattr(equal, part), getattr(named, part)))
+    assert named.T == 4 and torch.equal(equal.gold().X, named.gold().X)
+
+
+def test_rows_come_in_random_order():
+    """A file may have a segment's rows class by class: their order must not give labels away."""
+    by_class = np.argsort(DATA.y[:50], kind="stable"), 50 + np.argsort(DATA.y[50:], kind="stable")
+    order = np.concatenate(by_class)
+    table = replace(DATA, X=DATA.X[order], y=DATA.y[order], ends=(50, 160))
+    made = stream(table, cut=NONE | {"gold_per_class": "all"}, gold="record")
+    for y in (made.gold().y, made.truth(1), made.tests()[0].y):
+        in_file, steps = np.sort(y), np.diff(y)
+        assert (steps < 0).sum() > len(y) / 4 and not np.array_equal(y, in_file)
 
 
 @pytest.mark.parametrize(
@@ -51,11 +86,20 @@ def test_gold_comes_from_segment_0(gold, rows):
         assert np.bincount(made.y).tolist() == [rows // 4] * 4
 
 
+@pytest.mark.parametrize(("gold", "rows"), [("record", 50), ("segment", 40), (2, 8)])
+def test_all_of_segment_0_can_be_gold(gold, rows):
+    """In the seed's random order, which begins with the rows of any smaller gold set."""
+    made = stream(RAGGED, cut=NONE | {"gold_per_class": "all"}, gold=gold).gold()
+    found, whole = numbers(made.X), numbers(stream(RAGGED, 0, NONE, gold=1000).gold().X)
+    assert len(found) == rows and sorted(whole) == list(range(50)) != whole
+    assert found == ([i for i in whole if i in found] if gold == 2 else whole[:rows])
+
+
 def test_splits_depend_on_the_seed_and_on_nothing_else():
     made = stream()
     for same in (stream(), stream(support.table(DATA.X, (DATA.y + 1) % 4)), stream(max_segments=2)):
-        assert torch.equal(made.unlabelled[:2], same.unlabelled[:2])
-    assert not torch.equal(made.unlabelled, stream(seed=1).unlabelled)
+        assert all(map(torch.equal, made.unlabelled[:2], same.unlabelled[:2]))
+    assert not torch.equal(made.unlabelled[0], stream(seed=1).unlabelled[0])
     assert not torch.equal(made.unlabelled[0] % SIZE, made.unlabelled[1] % SIZE)
 
 
@@ -73,15 +117,17 @@ def test_splits_depend_on_the_seed_and_on_nothing_else():
 )
 def test_length(cut, config, T):
     made = stream(cut=cut, **config)
-    assert made.T == len(made.tests()[0]) == T
-    assert made.q == (8 if cut.get("segment_size") == 40 else TEST)  # None: a fifth
+    assert made.T == len(made.tests()) == T
+    q = 8 if cut.get("segment_size") == 40 else TEST  # None: a fifth
+    assert {len(rows) for rows in made.tests()} == {q}
 
 
 @pytest.mark.parametrize(
     ("cut", "y", "message"),
     [
         ({"segment_size": 81}, DATA.y, "160 rows are fewer than two segments of 81"),
-        ({"test_size": SIZE}, DATA.y, "test_size=30 must be below dataset.segment_size=30"),
+        ({"test_size": SIZE}, DATA.y, "segment 0 .rows: 30. is too short for 30 rows"),
+        ({"segment_size": None}, DATA.y, "segment_size has no value, and no column says segments"),
         ({}, 0 * DATA.y, "one class only"),
         ({}, np.where(np.arange(160) < SIZE, 0, DATA.y), "no row of class 1, 2, 3"),
     ],
@@ -89,6 +135,18 @@ def test_length(cut, config, T):
 def test_refusals(cut, y, message):
     with pytest.raises(UserError, match=message):
         stream(support.table(DATA.X, y), cut=cut)
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ((160,), "160 rows are fewer than two segments"),
+        ((50, 51, 160), "segment 1 .rows: 1. is too short for 1 rows to test and one"),
+    ],
+)
+def test_refusals_of_segments_that_rows_say(ends, message):
+    with pytest.raises(UserError, match=message):
+        stream(replace(DATA, ends=ends), cut=NONE)
 
 
 def test_jitter_is_in_the_last_digits_and_of_the_seed():

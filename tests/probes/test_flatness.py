@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import support
+import torch
 
 from sdsl.config.schema import component
 from sdsl.core.draws import Draws
 from sdsl.core.metrics import summarise
+from sdsl.core.rows import Rows
 
 SMALL = ("learner.hidden=[6]", "learner.pretrain.steps=50", "stream.scaler=frozen")
 SIZES = {
@@ -28,8 +30,8 @@ def measured(finished, **settings) -> dict:
 
 def slow_accuracy(stream, outcome, b: float, low: float, draws: int) -> float:
     """Mean accuracy over the draws, one noisy network and one row at a time."""
-    X, y = (part.flatten(0, 1) for part in stream.tests())
-    X = ((X - outcome.scaler.mean) / outcome.scaler.scale).numpy()
+    tests = Rows.cat(*stream.tests())
+    X, y = ((tests.X - outcome.scaler.mean) / outcome.scaler.scale).numpy(), tests.y
     noise, theta = Draws(stream.seed, "probe"), support.plain(outcome.learner.theta)
     unit = [noise.uniform(draws, *p.shape).double().numpy() for p in theta]
     hits = []
@@ -54,9 +56,8 @@ def test_noise_against_a_slow_loop(name, low, finished):
 def test_fewer_rows_are_spread_over_the_whole_stream(finished):
     stream, outcome = finished
     some = measured(finished, bounds=[0.0], rows=7)["flatness_one_sided"]
-    X, y = (part.flatten(0, 1) for part in stream.tests())
-    spread = [0, 13, 26, 40, 53, 66, 79]  # of 4 x 20 test rows
-    right = outcome.learner.predict(outcome.scaler(X[spread])) == y[spread]
+    rows = Rows.cat(*stream.tests())[torch.tensor([0, 13, 26, 40, 53, 66, 79])]  # of 4 x 20
+    right = outcome.learner.predict(outcome.scaler(rows.X)) == rows.y
     assert some.tolist() == [right.double().mean()]
 
 

@@ -36,8 +36,7 @@ def test_fed_the_same_segments_it_leaves_the_same_bits(method, quick):
     for a, b in zip(mine.learner.theta, outcome.learner.theta, strict=True):
         assert torch.equal(a, b)
     assert torch.equal(mine.scaler.mean, outcome.scaler.mean)
-    X, y = (part.flatten(0, 1).numpy() for part in stream.tests())
-    right = (model.predict(X) == y).reshape(stream.T, -1).mean(1)
+    right = [np.mean(model.predict(rows.X.numpy()) == rows.y.numpy()) for rows in stream.tests()]
     assert (right == outcome.R[-1]).all()
 
 

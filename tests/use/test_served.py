@@ -19,6 +19,7 @@ from mlflow import MlflowClient
 
 from sdsl import experiment, load_run
 from sdsl.config import composed, setup
+from sdsl.core.rows import Rows
 from sdsl.errors import UserError
 from sdsl.tracking.address import store_uri
 from sdsl.tracking.store import Store
@@ -42,7 +43,7 @@ def logged(here, trial):
     store = Store(None, "sdsl")
     run = store.client.create_run(store.experiment_id).info.run_id
     model = served.final_model(made, done.stream)
-    X = pd.DataFrame(done.stream.tests()[0][0].numpy(), columns=COLUMNS)
+    X = pd.DataFrame(done.stream.tests()[0].X.numpy(), columns=COLUMNS)
     served.log_model(model, X[:5], run, None)
     return run, model, X
 
@@ -140,9 +141,10 @@ def test_a_finished_run_gets_its_model_and_stays_as_it_is(here):
     assert str(model.seed) == run.data.tags["seed"] == "1"
     made = setup(composed(*RUN))
     stream = experiment.cut(made, experiment.load(made), 1)
-    X, y = (part.flatten(0, 1).numpy() for part in stream.tests())
-    names = np.array(stream.table.classes)[y]
-    right = model.predict(pd.DataFrame(X, columns=model.feature_names_in_)) == names
+    tests = Rows.cat(*stream.tests())
+    names = np.array(stream.table.classes)[tests.y]
+    X = pd.DataFrame(tests.X.numpy(), columns=model.feature_names_in_)
+    right = model.predict(X) == names
     assert (right.reshape(stream.T, -1).mean(1) == np.load(stored(run, "R.npy"))[-1]).all()
     metrics = MlflowClient(store_uri(None)).get_metric_history(run.info.run_id, "acc_final")
     assert len(metrics) == 1  # MLflow would log metrics again along with a model
