@@ -76,7 +76,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         if self.base is not None:
             section = config["labeler"].get("vote", config["labeler"])
             if "learners" not in section:
-                raise UserError(f"base= needs a method that votes (steady, vote), not {self.method}.")
+                raise UserError(
+                    f"base= needs a method that votes (steady, vote), not {self.method}."
+                )
             section["learners"] = [described(self.base)]
         return self.fit_config(X, y, config)
 

@@ -91,14 +91,20 @@ def run_config(config: Mapping[str, Any], data: Table | None = None, seed: int =
 
 
 # The fewest of everything that still runs every line of a method.
-FEW = {"steps": 4, "iterations": 3, "adapt_steps": 3, "epochs": 1, "views": 2, "rounds": 3}
+FEW = {
+    **{"steps": 4, "iterations": 3, "adapt_steps": 3, "epochs": 1, "views": 2, "rounds": 3},
+    **{"n_estimators": 3, "max_iter": 30},
+}
 
 
-def brief(section: Mapping[str, Any]) -> dict[str, Any]:
+def brief(section: Any) -> Any:
     """A config, or a part of it, with every phase of training cut short."""
-    few = {key: min(value, FEW[key]) for key, value in section.items() if key in FEW}
-    inner = {key: brief(value) for key, value in section.items() if isinstance(value, Mapping)}
-    return {**section, **few, **inner}
+    if isinstance(section, list):
+        return [brief(item) for item in section]
+    if not isinstance(section, Mapping):
+        return section
+    few = {k: min(v, FEW[k]) for k, v in section.items() if k in FEW and isinstance(v, int)}
+    return {key: brief(value) for key, value in section.items()} | few
 
 
 def changed(config: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

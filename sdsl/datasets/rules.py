@@ -47,6 +47,8 @@ class Rules(Drawn):
     swing: Weight
     vanish: Count
     ages: Weight
+    jump: Weight
+    jump_at: Share
     wander: Weight
     turn: float
     segments: Annotated[int, Field(ge=2, le=10_000)]
@@ -139,6 +141,8 @@ def _columns(rng: Rng, z: np.ndarray, time: np.ndarray, k: Rules) -> np.ndarray:
     worn = time ** rng.choice([0.5, 1, 2], width)  # early, steadily, late
     gain, offset = k.ages * rng.normal(size=(2, width))
     x = x * np.exp(gain / 4 * worn) + offset * worn
+    if k.jump:
+        x += k.jump * rng.normal(size=width) * (time >= k.jump_at)
     if k.heavy:  # log-normal and symmetric by turns
         bent = np.clip(k.heavy * x, -15, 15)
         x = np.where(np.arange(width) % 2, np.sinh(bent), np.exp(bent))

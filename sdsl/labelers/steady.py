@@ -4,8 +4,8 @@ The tracker labels X_t if all of this holds, else the vote does:
 - on gold rows that were left out of both, its accuracy is at least `apart`, so that its classes can
   be told apart, and at most `worse` below the vote's;
 - in the first segment it contradicted the vote on at most `first` of the rows;
-- its twins, two trackers that are fitted to a half of gold each, contradict each other on at most
-  `twins` of the rows of X_t;
+- its twins agree: of two trackers that were fitted to a half of gold each, neither pair (gold is
+  halved twice) differs on more than `twins` of the rows of X_t;
 - nothing has jumped: no segment was likelier after EM than foreseen by more than `surprise` nats a
   row while the tracker's contradiction of the vote grew by more than `growth`. Where it had already
   contradicted the vote on more than `first` of the rows, the vote is stale and jumps do not count.
@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.model_selection import StratifiedKFold
-from torch import Tensor
 
 from sdsl.core.contract import Labeler, Pseudo, Step
 from sdsl.core.draws import Draws
@@ -31,6 +30,7 @@ from sdsl.labelers.tracker import Tracker, network_numbers
 from sdsl.labelers.vote import Vote
 
 FOLDS = 4  # of the tracker's cross-validation
+HALVINGS = 2  # of gold, each for a pair of twins
 
 
 @settings
@@ -79,7 +79,8 @@ class Steady(Labeler):
         if not self.trackers:
             return noted(voted, f"the vote decides: {self.against}", tracker_decides=0.0)
         tracked, *twins = [one.label(step, learner) for one in self.trackers]
-        differ, torn, surprise = differing(voted, tracked), differing(*twins), tracked.log["surprise"]
+        differ, surprise = differing(voted, tracked), tracked.log["surprise"]
+        torn = max(map(differing, twins[::2], twins[1::2]))
         log = {"contradicted": differ, "torn": torn, "surprise": surprise}
         grown, stale = differ - self.contradicted, self.most > self.first
         self.contradicted, self.most = differ, max(differ, self.most)
@@ -90,13 +91,15 @@ class Steady(Labeler):
         if self.against:
             self.trackers = []
             return noted(voted, f"the vote decides: {self.against}", tracker_decides=0.0, **log)
-        log["model_numbers"] = voted.log["model_numbers"] + sum(one.numbers for one in self.trackers)
+        held = sum(one.numbers for one in self.trackers)
+        log["model_numbers"] = voted.log["model_numbers"] + held
         self.decides = torn <= self.twins
         if not self.decides:  # the replay remembers the tracker's mixture all the same
             why = f"the vote decides: twins of the tracker differ on {torn:.0%} of the rows"
             tracked = replace(tracked, y=voted.y, rows=voted.rows, p=voted.p, log=voted.log)
             return noted(tracked, why, tracker_decides=0.0, **log)
         learner.rule = None
+        assert tracked.p is not None
         sure = (1 - torn) * tracked.p + torn / learner.classes
         return noted(replace(tracked, p=sure), "the tracker decides", tracker_decides=1.0, **log)
 
@@ -117,7 +120,8 @@ class Steady(Labeler):
 
 def differing(a: Pseudo, b: Pseudo) -> float:
     """The share of rows with another label."""
-    return float((a.y != b.y).double().mean())  # type: ignore[union-attr]
+    assert a.y is not None and b.y is not None
+    return float((a.y != b.y).double().mean())
 
 
 def noted(pseudo: Pseudo, note: str, **log: float) -> Pseudo:

@@ -146,7 +146,7 @@ def em(
 
 @threadpool_limits.wrap(1)  # the same bits whatever the machine
 def fit(rows: Rows, components: int, room: int) -> Mixture:
-    """EM within each class of labelled rows, from k-means; one covariance if `room` is too small."""
+    """EM within each class of labelled rows, from k-means; one covariance if `room` is small."""
     X, y, (n, d) = rows.X.double().numpy(), rows.y.numpy(), rows.X.shape
     p, need = (d, ROWS_WIDE) if d > WIDE else (d * (d + 1) // 2, ROWS * d)
     owner, part = list[int](), np.zeros(n, int)  # part: the component that a row starts in

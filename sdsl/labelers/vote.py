@@ -1,4 +1,4 @@
-"""A vote of classifiers that are fitted to gold once: p(c | x) = mean_mv p_m(c | v(x))^(1 / T_m) / Z.
+"""A vote of classifiers fitted to gold once: p(c | x) = mean_mv p_m(c | v(x))^(1 / T_m) / Z.
 
 A view v standardises rows by the moments of gold, or by those of the segment, which undoes offsets
 and gains that all its rows share. On gold both are the same, so each learner m is fitted once and
@@ -90,7 +90,7 @@ class Vote(Labeler):
         if 2 * scored.sum() > len(y):  # else too few rows of a class to leave any out
             p, y = cross_validated(self.learners, X, y, scored, self.seed), y[scored]
             self.temperatures = [temperature(one, y) for one in p]
-            mean = sum(map(tempered, p, self.temperatures))
+            mean = np.mean(list(map(tempered, p, self.temperatures)), 0)
             self.accuracy = float((mean.argmax(1) == y).mean())
         self.install(gold, learner)
 

@@ -96,7 +96,7 @@ def test_a_labeler_may_bring_the_mixture(tied):
     """Four times gold's covariance: variances of 4 along its axes. With lambda 1 it is alone."""
     how, of = begun(present=1.0)
     S = 4 * how.axes @ how.axes.T
-    mix = fit(rows(5), 1, C)
+    mix = fit(rows(5), 1, 10**6)
     cov = np.tile([S[0, 0], S[0, 1], S[1, 1]], (1 if tied else C, 1))
     replayed(how, of, 1, rows(7), mix._replace(cov=cov))
     np.testing.assert_allclose(how.past[1].var, np.full((C, 2), 4.0))
