@@ -25,8 +25,9 @@ def pytest_sessionstart(session) -> None:
     here = Path(__file__).parent
     compiled = any((here.parent / "sdsl" / "replays" / "__pycache__").glob("*.nbi"))
     if not compiled and not hasattr(session.config, "workerinput"):
-        env = os.environ | {"PYTHONPATH": str(here)}
-        subprocess.run([sys.executable, here / "warm.py"], env=env, check=True)
+        path = f"{here}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        command = [sys.executable, here / "warm.py"]
+        subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True)
 
 
 def pytest_collection_modifyitems(items) -> None:

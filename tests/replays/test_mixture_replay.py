@@ -32,7 +32,7 @@ def begun(d: int = 2, **settings):
 def replayed(how, of, t: int, given: Rows | None = None, mixture=None) -> dict:
     given = rows(t, of.sizes[0]) if given is None else given
     now = step(Rows.empty(2), Rows.empty(2), given.X, t=t)
-    pseudo = Pseudo(None, given) if mixture is None else Tracked(None, given, {}, mixture)
+    pseudo = Pseudo(None, given) if mixture is None else Tracked(None, given, mixture=mixture)
     return how.replay(now, pseudo, of)
 
 
