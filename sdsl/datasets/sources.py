@@ -45,10 +45,6 @@ class Source:
         """The rows in the order of the file, or None if this source does not have them."""
         raise NotImplementedError
 
-    def hint(self) -> str:
-        """What a user can do to have the rows."""
-        return ""
-
 
 @strict
 class FileSource(Source):
@@ -118,6 +114,7 @@ class Known(FileSource):
     home: str | None = None  # what a file that is not downloaded is made from
 
     def hint(self) -> str:
+        """What a user can do to have the rows."""
         place = f"Put {self.files[0]}.csv (or .txt, also with .gz) into data.root (or SDSL_DATA)"
         other = "or set data.download=true" if self.url else f"made from {self.home}"
         return f"{place}, {other}."
