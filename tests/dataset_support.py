@@ -9,9 +9,10 @@ import pandas as pd
 import support
 from omegaconf import OmegaConf
 
-# As in dataset=glob(*), and in dataset=archive/glob(*).
+# As in dataset=glob(*), and the sub-groups archive and real.
 EIGHT = [name for name in support.options("dataset") if "/" not in name]
 ARCHIVE = [name for name in support.options("dataset") if name.startswith("archive/")]
+REAL = [name for name in support.options("dataset") if name.startswith("real/")]
 
 
 def dataset(name: str, **changes: Any) -> dict[str, Any]:

@@ -21,35 +21,27 @@ WEATHER = ["temp", "humid", "wind_speed", "precip", "pressure", "visib"]
 
 def converted(form: Form, downloads: list[bytes]) -> bytes:
     """The CSV of FORMS[form], from the files at its addresses, in their order."""
-    size, table = FORMS[form]
+    size, names, table = FORMS[form]
     try:
-        rows = table(*map(io.BytesIO, downloads))
+        rows = table(*map(io.BytesIO, downloads)).reset_index(drop=True)
     except Exception as error:  # pandas, tarfile and zipfile have a dozen ways to say it
         why = f"{type(error).__name__}: {error}"
         raise UserError(f"The downloaded files are not as expected ({why:.200}).") from None
-    rows = rows[: len(rows) // size * size].reset_index(drop=True)
-    X, y = rows.iloc[:, :-1].astype(float), rows.iloc[:, -1:]
-    segment = pd.Series(np.arange(len(rows)) // size, name="segment")
-    return pd.concat([segment, X, y], axis=1).to_csv(index=False, lineterminator="\n").encode()
+    X, y = rows.iloc[:, :-1].astype(float), rows.iloc[:, -1]
+    X.columns = names.split() or [f"x{i}" for i in range(X.shape[1])]
+    X.insert(0, "segment", X.index // size)
+    whole = X.assign(label=y)[: len(X) // size * size]
+    return whole.to_csv(index=False, lineterminator="\n").encode()
 
 
-def electricity(rows: io.BytesIO, labels: io.BytesIO) -> DataFrame:
-    """Half hours; features and labels are files of their own, without names."""
-    names = "date day period nswprice nswdemand vicprice vicdemand transfer"
-    X, y = read_csv(rows, sep=" ", names=names.split()), read_csv(labels, names=["label"])
-    return X.assign(label=y)
-
-
-def numbered(file: io.BytesIO) -> DataFrame:
-    """A CSV whose last column is the class; the others become x0, x1, ..."""
-    table = read_csv(file)
-    return table.set_axis([f"x{i}" for i in range(table.shape[1] - 1)] + ["label"], axis=1)
+def beside(rows: io.BytesIO, labels: io.BytesIO) -> DataFrame:
+    """Features with blanks between them, and labels, in files of their own without a header."""
+    return pd.concat([read_csv(rows, sep=" ", header=None), read_csv(labels, header=None)], axis=1)
 
 
 def occupancy(*files: io.BytesIO) -> DataFrame:
-    """Minutes, in files that follow one another; before the features stand a number and a time."""
-    names = "temperature humidity light co2 humidity_ratio label"
-    return pd.concat([read_csv(f).iloc[:, -6:].set_axis(names.split(), axis=1) for f in files])
+    """Files that follow one another; a number and a time stand before the features."""
+    return pd.concat([read_csv(file).iloc[:, -6:] for file in files])
 
 
 def flights(package: io.BytesIO) -> DataFrame:
@@ -69,14 +61,15 @@ def flights(package: io.BytesIO) -> DataFrame:
     X = X.assign(weekday=pd.to_datetime(flown[["year", "month", "day"]]).dt.weekday)
     for airline in sorted(set(flown.carrier))[:8]:
         X = X.assign(**{airline: flown.carrier == airline})
-    X = X.set_axis([f"x{i}" for i in range(X.shape[1])], axis=1)
     return X.assign(label=np.where(flown.arr_delay > 15, "late", "ok"))[::4]
 
 
-FORMS: dict[Form, tuple[int, Callable[..., DataFrame]]] = {  # rows of a segment, and the reader
-    "electricity": (672, electricity),  # two weeks
-    "flights": (500, flights),
-    "luxembourg": (100, numbered),
-    "occupancy": (1440, occupancy),  # a day
-    "phishing": (500, numbered),
+ELECTRICITY = "date day period nswprice nswdemand vicprice vicdemand transfer"
+# Rows of a segment; names of the features (none: x0, x1, ...); what reads the files.
+FORMS: dict[Form, tuple[int, str, Callable[..., DataFrame]]] = {
+    "electricity": (672, ELECTRICITY, beside),  # two weeks
+    "flights": (500, "", flights),
+    "luxembourg": (100, "", read_csv),
+    "occupancy": (1440, "temperature humidity light co2 humidity_ratio", occupancy),  # a day
+    "phishing": (500, "", read_csv),
 }

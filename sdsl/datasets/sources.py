@@ -45,10 +45,6 @@ class Source:
         """The rows in the order of the file, or None if this source does not have them."""
         raise NotImplementedError
 
-    def hint(self) -> str:
-        """What a user can do to have the rows."""
-        return ""
-
 
 @strict
 class FileSource(Source):
@@ -115,11 +111,13 @@ class Known(FileSource):
     files: list[str]  # names without ending, possibly in a sub-folder; the first one found is used
     url: str | list[str] | None = None
     form: Form | None = None  # of what is at `url`; None: as in `files`
-    home: str | None = None  # the public source of a file that is not downloaded, in words
+    home: str | None = None  # what a file that is not downloaded is made from
 
     def hint(self) -> str:
+        """What a user can do to have the rows."""
         place = f"Put {self.files[0]}.csv (or .txt, also with .gz) into data.root (or SDSL_DATA)"
-        return f"{place}, or set data.download=true." if self.url else f"{place}: {self.home}."
+        other = "or set data.download=true" if self.url else f"made from {self.home}"
+        return f"{place}, {other}."
 
     def contents(self, data: DataConfig) -> Contents:
         path, source = self.find(data, files.TABLES, self.hashes)

@@ -81,6 +81,7 @@ def _write(report: Report, file: Path, template: str, writer: Markdown) -> None:
         text=writer.text,
         method_name=method_name,
         settings=SETTINGS,
+        about=tables.about,
         published=lambda streams: tables.published(writer, streams),
         file_name=figures.file_name,
         rules=claims.RULES,

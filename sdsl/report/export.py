@@ -1,8 +1,9 @@
 """Runs in a folder small enough for git, and back: all that the report and verify need of them.
 
-runs.csv; R.npz, as counts of right answers of `test_rows`; curves.npz; configs.json.xz, {group_key:
-config}; environment.txt, and notes.txt if there are any. In R.npz and curves.npz runs with arrays
-of one shape are stacked under its name, and `NAME rows` has the rows of runs.csv that they are of.
+runs.csv; R.npz, as counts of right answers of `test_rows`, or as it is where that is 0 (segments of
+unequal length); curves.npz; configs.json.xz, {group_key: config}; environment.txt, and notes.txt if
+there are any. In R.npz and curves.npz runs with arrays of one shape are stacked under its name, and
+`NAME rows` has the rows of runs.csv that they are of.
 """
 
 import io
@@ -92,11 +93,12 @@ def sample(folder: Path, count: int, seed: int) -> Iterator[Exported]:
 
 
 def rows_tested(matrices: Sequence[np.ndarray]) -> int:
-    """The smallest q such that all accuracies are k / q."""
+    """The smallest q such that all accuracies are k / q; 0 if k takes more than 16 bits."""
     values = np.unique(np.concatenate([R[np.isfinite(R)] for R in matrices]))
-    return lcm(
+    rows = lcm(
         *(Fraction(float(v)).limit_denominator(NOT_EVALUATED - 1).denominator for v in values)
     )
+    return rows if rows < NOT_EVALUATED else 0
 
 
 def _read(folder: Path) -> Runs:
@@ -132,8 +134,10 @@ def _text(file: Path) -> str:
 
 
 def _counts(run: str, R: np.ndarray, rows: int) -> np.ndarray:
+    if not rows:
+        return R
     counts = np.round(np.nan_to_num(R) * rows)
-    if np.nanmax(np.abs(counts / max(rows, 1) - R), initial=0.0) > 1e-9 or rows >= NOT_EVALUATED:
+    if np.nanmax(np.abs(counts / rows - R), initial=0.0) > 1e-9:
         raise UserError(
             f"Run {run} cannot be exported: its accuracies are not shares of {rows} test rows."
         )
@@ -141,7 +145,7 @@ def _counts(run: str, R: np.ndarray, rows: int) -> np.ndarray:
 
 
 def _accuracies(counts: np.ndarray, rows: int) -> np.ndarray:
-    return np.where(counts != NOT_EVALUATED, counts / rows, np.nan)
+    return np.where(counts != NOT_EVALUATED, counts / rows, np.nan) if rows else counts
 
 
 def _write_arrays(file: Path, arrays: Mapping[str, np.ndarray]) -> None:

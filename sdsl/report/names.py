@@ -12,7 +12,8 @@ with Path(__file__).with_name("methods.csv").open(encoding="utf-8", newline="") 
 PAPER_METHODS = [method for method, row in METHODS.items() if row["group"] == "paper"]
 PAPER_VARIANTS = [method for method, row in METHODS.items() if row["group"] == "variant"]
 STATIC_BOUND = "static_bound"  # a measurement of the stream that runs as if it were a method
-READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND)
+MAJORITY = "majority"  # the answer that is always the same: a row of the tables of real streams
+READ_LABELS = ("jt", "oracle_labels", STATIC_BOUND, MAJORITY)
 METRICS = {"acc_online": "Acc_t", "acc_final": "Acc_T"}
 CLASS_METRICS = {  # every class weighs the same
     "balanced_acc_online": "Balanced accuracy of each step's own test part",
@@ -41,6 +42,13 @@ def reads_labels(method: str) -> bool:
 def dataset_name(dataset: str) -> str:
     """The paper's name of a dataset; other streams keep theirs."""
     return DATASETS.get(dataset, dataset)
+
+
+def family(dataset: str) -> str:
+    """Which streams stand side by side: 'paper', 'archive', 'real', or '' for others."""
+    if dataset in DATASETS:
+        return "paper"
+    return next((name for name in ("archive", "real") if dataset.startswith(f"{name}_")), "")
 
 
 def methods_in_order(names: Iterable[str]) -> list[str]:

@@ -127,6 +127,12 @@ class Runs:
         """The best accuracy of any one classifier on a stream; NaN where it was not measured."""
         return float(self.scores(STATIC_BOUND, stream, metric).mean())
 
+    def majority(self, stream: str) -> pd.Series:
+        """seed -> the best accuracy of a constant answer; every method has the same test rows."""
+        runs = self.frame[self.frame.stream == stream]
+        known = runs["majority"].dropna() if "majority" in runs else pd.Series(dtype=float)
+        return known.groupby(runs.seed).first()
+
     def trade_off(self, stream: str) -> float:
         """The best Acc_T on the stream's static trade-off curve (static_bounds.csv), else NaN.
 

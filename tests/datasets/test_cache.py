@@ -7,7 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from dataset_support import ARCHIVE, EIGHT, dataset
+from dataset_support import ARCHIVE, EIGHT, REAL, dataset
 
 from sdsl.core.rows import Table
 from sdsl.core.state import load_state
@@ -34,10 +34,11 @@ def remote(tmp_path, data, monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
-    def fetch(expected: str, download: bool = True, port: int = server.server_port):
+    def fetch(expected, download=True, port=server.server_port, files=("rows.csv",), more=None):
         data.download, section = download, dataset("ug_2c_3d", expect=None)
-        url = f"http://127.0.0.1:{port}/rows.csv"
-        section["sources"][0] |= {"url": url, "hashes": {expected: "original"}}
+        urls = [f"http://127.0.0.1:{port}/{file}" for file in files]
+        url = {"url": urls if len(urls) > 1 else urls[0]}
+        section["sources"][0] |= {"hashes": {expected: "original"}} | url | (more or {})
         return load(section, data)
 
     yield fetch
@@ -70,12 +71,34 @@ def test_a_download_that_is_wrong_or_fails_leaves_nothing(remote, data, tmp_path
     assert kept(data) == []
 
 
-@pytest.mark.parametrize("name", [*EIGHT, *ARCHIVE])
+def test_a_download_in_a_form_of_its_own_is_kept_as_the_file_it_gives(remote, data, tmp_path):
+    """Half hours of Elec2 in two files, as they are published; one more than fills a segment."""
+    (tmp_path / "served" / "y.csv").write_text("0\n1\n" * 336 + "0\n")
+    (tmp_path / "served" / "rows.csv").write_text("0 2 0.5 1 0.25 0 4.4e-05 3\n" * 673)
+    row = "0,0.0,2.0,0.5,1.0,0.25,0.0,4.4e-05,3.0,"
+    head = "segment,date,day,period,nswprice,nswdemand,vicprice,vicdemand,transfer,label\n"
+    text = head + f"{row}0\n{row}1\n" * 336
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    more = {"form": "electricity", "segment": "segment"}
+    table = remote(sha256, more=more, files=("rows.csv", "y.csv"))
+    assert (table.ends, table.sha256, table.standing) == ((672,), sha256, "original")
+    assert kept(data)[0].read_text() == text and kept(data)[0].name.endswith("-rows.csv.csv")
+    (tmp_path / "served" / "y.csv").unlink()
+    assert remote(sha256, more=more, files=("rows.csv", "y.csv")).digest() == table.digest()
+    with pytest.raises(UserError, match="wrong checksum of what it was converted to, not kept"):
+        remote("0" * 64, more=more, files=("rows.csv", "rows.csv"))
+    with pytest.raises(UserError, match=r"downloaded files are not as expected \(.*Error"):
+        remote("0" * 64, more={"form": "flights"})
+
+
+@pytest.mark.parametrize("name", [*EIGHT, *ARCHIVE, *REAL])
 def test_every_download_is_pinned(name):
     for source in dataset(name)["sources"]:
-        host, _, path = source.get("url", "").partition("githubusercontent.com/")
-        if host:
-            assert host == "https://raw." and len(path.split("/")[2]) == 40  # a commit, no branch
+        url = source.get("url", [])
+        for one in [url] if isinstance(url, str) else url:
+            host, _, path = one.partition("githubusercontent.com/")  # or PyPI, whose files stay
+            assert host == "https://raw." or one.startswith("https://files.pythonhosted.org/")
+            assert not path or len(path.split("/")[2]) == 40  # a commit, no branch
         assert all(len(found) in (40, 64) for found in source.get("hashes", {}))
 
 

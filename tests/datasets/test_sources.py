@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import itertools
 import logging
 from dataclasses import replace
 from importlib import resources
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_support import ARCHIVE, EIGHT, dataset, gzipped, zipped
+from dataset_support import ARCHIVE, EIGHT, REAL, dataset, gzipped, zipped
 
 from sdsl.datasets import load
 from sdsl.errors import UserError
@@ -61,6 +62,34 @@ def test_original_files(name, originals):
         *x, label = lines[i].split(",")
         assert table.X[i].tolist() == np.float32([float(v) for v in x]).tolist()
         assert table.classes[table.y[i]] == label
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_files(name, originals):
+    """A column says the segments and is no feature; every class has gold."""
+    table = load(dataset(name), originals)
+    text = gzip.decompress((Path(originals.root) / f"{name}.csv.gz").read_bytes())
+    assert (table.standing, table.sha256) == ("original", hashlib.sha256(text).hexdigest())
+    rows = [line.split(",") for line in text.decode().splitlines()[1:]]
+    sizes = [len(list(rows)) for _, rows in itertools.groupby(row[0] for row in rows)]
+    assert np.diff((0, *table.ends)).tolist() == sizes
+    for i in (0, 1, len(rows) // 2, -1):
+        _, *x, label = rows[i]
+        assert table.X[i].tolist() == np.float32([float(v) for v in x]).tolist()
+        assert table.classes[table.y[i]] == label
+    assert set(table.y[: sizes[0]]) == set(table.y)
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("bike", r"bike\.csv .*data\.root.*, made from .*Bike\.zip of https://github\.com/denismr"),
+        ("flights", r"flights\.csv .*data\.root.*, or set data\.download=true\.$"),
+    ],
+)
+def test_real_files_that_are_not_there(name, how, data):
+    with pytest.raises(UserError, match=rf"^real_{name}: none .* has the data\. Put {how}"):
+        load(dataset(f"real/{name}"), data)
 
 
 def test_two_copies_of_satimage_hold_the_same_rows(originals, data):

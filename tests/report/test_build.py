@@ -37,6 +37,16 @@ def test_a_page_of_the_whole_paper_counts_its_claims_over_both_protocols(tmp_pat
     assert page.count(".123") == 1  # the ablation has a table of its own
 
 
+def test_a_page_of_real_streams_says_what_majority_is(tmp_path):
+    runs = joined(*(made(f"real_{name}", ours=[0.9, 0.8], st=[0.5, 0.5]) for name in "abcdefghi"))
+    runs.frame["majority"] = 0.625
+    build.build(runs, tmp_path, draw=False, readme=True)
+    for name in ("README.md", "index.html"):
+        page = (tmp_path / name).read_text()
+        assert "an accuracy below it says nothing" in page and "Ours ranks first" in page
+    assert "|majority|" + "|".join([".625"] * 9) + "|" in (tmp_path / "README.md").read_text()
+
+
 def test_a_page_of_one_run_says_what_to_do_next(tmp_path):
     build.build(made("own", ours=[0.5]), tmp_path, draw=False, readme=True)
     page = (tmp_path / "README.md").read_text()

@@ -84,6 +84,18 @@ def test_entries_that_were_not_evaluated_stay_so(tmp_path):
     assert export.rows_tested([R, np.array([1 / 3, 1.0])]) == 12
 
 
+def test_segments_of_unequal_length_are_exported_as_they_are(tmp_path):
+    """Accuracies of 248, 317 and 461 test rows are shares of no number that fits 16 bits."""
+    runs = joined(made("real_gas", T=3, ours=[0.5]), made(T=3, st=[0.25]))
+    R = np.array([[1, 2, np.nan], [247, 316, 460], [5, 6, 7]]) / [248, 317, 461]
+    runs.R["oursreal_gasnone0"][:] = R
+    runs.frame.loc["oursreal_gasnone0", "test_rows"] = export.rows_tested([R])
+    export.write(runs, tmp_path)
+    again = store.merge([tmp_path])
+    assert again.frame.test_rows.to_dict() == {"oursreal_gasnone0": 0, "stspamnone0": 1000}
+    assert support.bits(dict(again.R)) == support.bits(runs.R)
+
+
 def test_other_data_under_the_same_name_get_another_name():
     old = made(ours=[0.5, 0.6])
     other = made(st=[0.1])
@@ -136,6 +148,26 @@ def test_jittered_runs_and_ablations_stand_apart():
     assert table.moved.tolist() == pytest.approx([0.1, 0.02])
     few, much = (tables.grid(Markdown(), part, ["spam"]) for _, part in table.groupby("setting"))
     assert ".850" in few and " ~" in few and " ~" not in much
+
+
+def test_majority_is_a_row_of_real_streams_alone():
+    """By seed, as test rows are; no method's own, so it is never the best."""
+    real = made("real_gas", ours=[0.2, 0.3], st=[0.1, 0.1])
+    real.frame["majority"] = real.frame.seed.map({0: 0.5, 1: 0.6})
+    runs = joined(made(ours=[0.8]), made("archive_4cr", ours=[0.7]), real, made("own", ours=[0.9]))
+    tested = tables.cells({"": runs}, {}, "acc_final").set_index(["method", "dataset"])
+    assert tested.loc[("majority", "real_gas"), "per_seed"] == "0:0.5000 1:0.6000"
+    assert tested.loc["majority"].n.to_dict()["spam"] == 0
+    assert tested.best[tested.best].index.get_level_values("dataset").tolist() == runs.streams
+    assert not tested.loc["majority"].best.any()
+    blocks = tables.blocks(runs.streams)
+    assert blocks == [["spam"], ["archive_4cr"], ["real_gas"], ["own"]]
+    shown = [tables.grid(Markdown(), tested.reset_index(), block, short=True) for block in blocks]
+    assert ["majority" in grid for grid in shown] == [False, False, True, False]
+    assert "|majority|.550|" in shown[2] and "**.250**" in shown[2]
+    assert [bool(tables.about(block)) for block in blocks] == [False, False, True, False]
+    classes = tables.cells({"": runs}, {}, "macro_f1_online")
+    assert "majority" not in set(classes.method)
 
 
 def test_what_a_static_classifier_can_reach():
