@@ -1,4 +1,4 @@
-"""Who decides: the gate on made-up evidence, and the whole labeler on streams that drift or do not."""
+"""Who decides: the gate on made-up evidence, and the whole labeler on streams."""
 
 from dataclasses import dataclass
 
@@ -66,7 +66,7 @@ def decisions(*evidence: tuple[float, float, float]) -> list[bool]:
     ("evidence", "tracker"),
     [
         ([(0.0, 0.0, 0.0)], [True]),
-        ([(0.3, 0.1, 9.0)], [True]),  # each at its limit
+        ([(0.2, 0.1, 9.0)], [True]),  # each at its limit
         ([(0.31, 0.0, 0.0), (0.0, 0.0, 0.0)], [False, False]),  # for good
         ([(0.0, 0.11, 0.0), (0.9, 0.0, 0.0)], [False, True]),  # for this segment
         ([(0.0, 0.0, 0.0), (0.21, 0.0, 4.1), (0.0, 0.0, 0.0)], [True, False, False]),  # a jump
