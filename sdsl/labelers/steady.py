@@ -49,26 +49,29 @@ class Steady(Labeler):
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.vote.start(gold, learner, draws)
         self.contradicted, self.most, self.decides = 0.0, 0.0, False
+        room = network_numbers(gold.X.shape[1], learner.classes)
         self.trackers: list[Tracker] = []  # the tracker and its twins, while it may decide
-        self.against = self.on_gold(gold, learner)  # why it never decides
+        self.against = self.on_gold(gold, learner.classes, room)  # why it never decides
         if not self.against:
-            half = rank_in_class(draws.uniform(len(gold)), gold.y, learner.classes) % 2
-            self.trackers = [replace(self.tracker) for _ in range(3)]
-            self.trackers[0].start(gold, learner, draws)
-            room = network_numbers(gold.X.shape[1], learner.classes) - self.trackers[0].numbers
-            for i, twin in enumerate(self.trackers[1:]):
-                twin.begin(gold[half == i], room // 2)
+            halves = [gold]
+            for _ in range(HALVINGS):
+                side = rank_in_class(draws.uniform(len(gold)), gold.y, learner.classes) % 2
+                halves += [gold[side == 0], gold[side == 1]]
+            for part in halves:
+                self.trackers.append(replace(self.tracker))
+                self.trackers[-1].begin(part, room)
+                room -= self.trackers[-1].numbers
 
-    def on_gold(self, gold: Rows, learner: Learner) -> str:
-        """What left-out gold rows say against the tracker."""
+    def on_gold(self, gold: Rows, classes: int, room: int) -> str:
+        """What gold rows that were left out say against the tracker."""
         if np.isnan(voted := self.vote.accuracy):
             return "gold has too few rows of a class to compare the two"
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=self.vote.seed)
         found, own = 0.0, replace(self.tracker)
         for rest, part in folds.split(gold.X, gold.y):
-            own.start(gold[torch.from_numpy(rest)], learner, learner.init)
-            left_out = gold[torch.from_numpy(part)]
-            found += own.accuracy(left_out, learner.classes) * len(part) / len(gold)
+            own.begin(gold[torch.from_numpy(rest)], room)
+            right = own.accuracy(gold[torch.from_numpy(part)], classes)
+            found += right * len(part) / len(gold)
         if found >= max(self.apart, voted - self.worse):
             return ""
         return f"on gold the tracker has an accuracy of {found:.2f}, the vote of {voted:.2f}"

@@ -41,6 +41,7 @@ LEAST = 1e-4  # a component's weight never vanishes, so that its class can come 
 SETTLED = 0.01  # EM ends where no mean moves by more deviations, by the root of its weight
 MOVE, GROWTH = 0.05, 2.0  # nats a row that a move of the whole picture must gain, and per log^2 s
 BLOCK = 2**22  # numbers: rows are classified in blocks of this size
+MOST = 20_000  # rows that EM sees: of a longer segment every second, third, ...
 NONE = np.empty(0)  # of a mixture that does not move
 # How much the prediction weighs in EM: for means in rows, for covariances and weights in segments.
 Priors = namedtuple("Priors", "mean cov weight")
@@ -215,15 +216,15 @@ class Tracker(Labeler):
         self.members = [Mixture(*m) for m in state["members"]]
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
-        X, C = step.X.double().numpy(), learner.classes
-        rows = terms(X, len(self.members[0].pooled))
+        X, C, p = step.X.double().numpy(), learner.classes, len(self.members[0].pooled)
+        rows = step.once(("terms", p), lambda: terms(X[:: -(-len(X) // MOST)], p))
         moved = [self.move(m, rows) for m in self.members]
         self.members, foreseen = [m for m, _ in moved], [log_p for _, log_p in moved]
-        p = [posterior(m, X, C) for m in self.members]
-        y = np.stack([q.argmax(1) for q in p])
+        each = [posterior(m, X, C) for m in self.members]
+        y = np.stack([one.argmax(1) for one in each])
         ahead = 0.0 if self.first else self.stay * (y != y[self.best]).sum(1)
         self.best = int(np.argmax(np.array([m.score for m in self.members]) - ahead))
-        self.first, scores = False, torch.from_numpy(p[self.best])
+        self.first, scores = False, torch.from_numpy(each[self.best])
         labels = check_scores(scores, "the mixture's probabilities").argmax(1)
         best = self.members[self.best]
         surprise = log_sum(log_joint(best, rows)).mean() - foreseen[self.best]

@@ -30,6 +30,7 @@ FAMILIES: dict[str, tuple[Any, str]] = {  # dash and marker
     "wide": ((0, (8, 1.5, 1.5, 1.5)), "X"),
     "new": ((0, (6, 1.5)), "*"),
     "later": ("-.", "s"),
+    "fixed": ((0, (1, 1)), "v"),
     "labels": (":", "^"),
 }
 OWN = (0, (3, 1, 1, 1, 1, 1)), "Pvp<h>d"  # a variant of a method, and a user's own

@@ -21,7 +21,7 @@ def test_every_file_of_conf_makes_what_it_names(group):
         made = setup(config, [f"{group}={name}"])
         if group == "method":
             assert made.name == name
-            assert parts(config).method.labeler == made.method.labeler
+            assert repr(parts(config).method.labeler) == repr(made.method.labeler)
 
 
 @pytest.mark.parametrize("name", options("dataset"))

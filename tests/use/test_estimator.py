@@ -141,8 +141,8 @@ def test_rows_far_from_anything_seen_have_no_certain_label(method, turning):
 
 def test_history(quick, turning):
     model = quick("ours", *turning[0])
-    first = ["step", "rows", "seconds", "warnings", "confidence", "drift", "far", "valley"]
-    first += ["share_ant", "share_bee", "share_cow"]
+    first = ["step", "rows", "seconds", "note", "warnings", "confidence", "drift", "far"]
+    first += ["valley", "share_ant", "share_bee", "share_cow"]
     assert list(model.history_.columns) == first and not len(model.history_)
     labels = model.adapt(turning[1][0])
     assert list(model.history_.columns[:11]) == first and "memory_numbers" in model.history_
