@@ -26,30 +26,33 @@ from sdsl.core.rows import Rows
 from sdsl.core.settings import Positive, settings
 
 Array = np.ndarray
-WILD, FAR = 20.0, 8.0  # deviations at which values are cut: before moments are taken, and after
+TAIL = 0.01  # share of a feature's values, at either end, that are cut before moments are taken
+FAR = 8.0  # deviations at which values are cut
 TEMPERATURES = 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0
 FOLDS = 5  # of cross-validation; a class with fewer gold rows is in every fit and never scored
 BLOCK = 10_000  # rows are classified in blocks of this size
 
 
 class Moments(NamedTuple):
+    """Of rows without their tails: a few wild values must not squeeze all others."""
+
     mean: Array  # [d]
     deviation: Array  # [d]
 
     @classmethod
     def of(cls, X: Array) -> "Moments":
+        X = np.clip(X, *np.quantile(X, [TAIL, 1 - TAIL], axis=0))
         return cls(X.mean(0), X.std(0) + 1e-9)
 
-    def standardise(self, X: Array, most: float) -> Array:
-        return np.clip((X - self.mean) / self.deviation, -most, most)
+    def standardise(self, X: Array) -> Array:
+        return np.clip((X - self.mean) / self.deviation, -FAR, FAR)
 
 
 @dataclass(frozen=True)
 class Ballot:
     """Rows [n, d] to labels [n], by fitted learners."""
 
-    gold: Moments
-    views: Sequence[Moments]  # of rows that gold has standardised
+    views: Sequence[Moments]
     models: Sequence[Any]
     temperatures: Sequence[float]
     classes: int
@@ -66,8 +69,7 @@ class Ballot:
     def _block(self, X: Array) -> Array:
         if not len(X):
             return np.zeros((0, self.classes))
-        Z = self.gold.standardise(X, WILD)
-        seen = np.concatenate([view.standardise(Z, FAR) for view in self.views])  # [v n, d]
+        seen = np.concatenate([view.standardise(X) for view in self.views])  # [v n, d]
         votes = zip(self.models, self.temperatures, strict=True)
         p = np.mean([tempered(ask(m, seen, self.classes), T) for m, T in votes], 0)
         return p.reshape(len(self.views), len(X), self.classes).mean(0)
@@ -83,8 +85,7 @@ class Vote(Labeler):
 
     def start(self, gold: Rows, learner: Learner, draws: Draws) -> None:
         self.seed = int(2**24 * draws.uniform(1))  # of learners and folds
-        own, X, y = standardised(gold)
-        self.moments = own[1]  # of the last segment; gold is the first
+        self.moments, X, y = standardised(gold)  # moments: of the last segment; gold is the first
         self.temperatures, self.accuracy = [1.0] * len(self.learners), float("nan")
         scored = np.bincount(y)[y] >= FOLDS
         if 2 * scored.sum() > len(y):  # else too few rows of a class to leave any out
@@ -105,9 +106,9 @@ class Vote(Labeler):
 
     def install(self, gold: Rows, learner: Learner) -> None:
         """Fit the learners to gold."""
-        (raw, own), X, y = standardised(gold)
+        own, X, y = standardised(gold)
         models = parallel(lambda model: fit(model, X, y, self.seed), self.learners)
-        self.fitted = Ballot(raw, [own], models, self.temperatures, learner.classes)
+        self.fitted = Ballot([own], models, self.temperatures, learner.classes)
         learner.rule = self.ballot()
 
     def ballot(self) -> Ballot:
@@ -117,8 +118,7 @@ class Vote(Labeler):
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
         if len(step.X) >= self.few:
-            Z = self.fitted.gold.standardise(step.X.double().numpy(), WILD)
-            self.moments = Moments.of(Z)
+            self.moments = Moments.of(step.X.double().numpy())
         learner.rule = self.ballot()
         p = learner.rule.probabilities(step.X)
         y = p.argmax(1)
@@ -127,13 +127,11 @@ class Vote(Labeler):
         return Pseudo(y, Rows(step.X, y), log, p, note)
 
 
-def standardised(gold: Rows) -> tuple[tuple[Moments, Moments], Array, Array]:
-    """(moments of the rows, and of the rows that these standardise; X [g, d] as seen; y [g])"""
+def standardised(gold: Rows) -> tuple[Moments, Array, Array]:
+    """(moments of gold, X [g, d] standardised by them, y [g])"""
     X = gold.X.double().numpy()
-    raw = Moments.of(X)
-    Z = raw.standardise(X, WILD)
-    own = Moments.of(Z)
-    return (raw, own), own.standardise(Z, FAR), gold.y.numpy()
+    own = Moments.of(X)
+    return own, own.standardise(X), gold.y.numpy()
 
 
 def cross_validated(
