@@ -145,7 +145,7 @@ def test_history(quick, turning):
     first += ["valley", "share_ant", "share_bee", "share_cow"]
     assert list(model.history_.columns) == first and not len(model.history_)
     labels = model.adapt(turning[1][0])
-    assert list(model.history_.columns[:11]) == first and "memory_numbers" in model.history_
+    assert list(model.history_.columns[:12]) == first and "memory_numbers" in model.history_
     assert model.history_.share_ant[0] == (labels == "ant").mean()
 
 
