@@ -1,6 +1,7 @@
 """One battery over every method, labeler and replay in conf/: what each must and must not do."""
 
 import random
+from dataclasses import replace
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -85,6 +86,10 @@ AWKWARD: dict[str, dict[str, Any]] = {
         "data": support.blobs(rows=20, classes=2),
         "settings": {"stream.gold": 1},
         **{"segment_size": 4, "test_size": 1},
+    },
+    "segments of unequal length": {
+        "data": replace(DATA, ends=(30, 60, 62, 70, len(DATA.y))),
+        **{"segment_size": None, "test_size": None},
     },
     "no lookback": {"settings": {"lookback.size": 0}},
 }

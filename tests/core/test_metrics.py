@@ -78,7 +78,7 @@ def test_accuracy_hides_what_balanced_accuracy_shows():
     m = metrics.summarise_classes(steps, final)
     assert (m.balanced_acc_online, m.balanced_acc_final, m.macro_f1_final) == (0.5, 1, 1)
     assert m.macro_f1_online == pytest.approx(2 * 95 / 195 / 2)
-    assert (m.class_imbalance, m.majority) == (19, 0.95)
+    assert m.class_imbalance == 19 and m.majority == pytest.approx(0.95)
 
 
 def test_the_best_constant_answer_weighs_segments_as_accuracies_do():

@@ -19,7 +19,8 @@ from sdsl.tracking.store import Store
 RESULTS = (
     *("acc_online", "acc_final", "forgetting", "bwt", "fwt", "prequential", "swap_steps"),
     *("pseudo_label_acc_mean", "balanced_acc_online", "macro_f1_online", "balanced_acc_final"),
-    *("macro_f1_final", "class_imbalance", "lasting_swap", "seconds_train", "seconds_eval"),
+    *("macro_f1_final", "class_imbalance", "majority", "lasting_swap"),
+    *("seconds_train", "seconds_eval"),
 )
 
 
