@@ -68,8 +68,7 @@ def test_rows_come_in_random_order():
     table = replace(DATA, X=DATA.X[order], y=DATA.y[order], ends=(50, 160))
     made = stream(table, cut=NONE | {"gold_per_class": "all"}, gold="record")
     for y in (made.gold().y, made.truth(1), made.tests()[0].y):
-        in_file, steps = np.sort(y), np.diff(y)
-        assert (steps < 0).sum() > len(y) / 4 and not np.array_equal(y, in_file)
+        assert (np.diff(y) < 0).sum() > len(y) / 4  # in the order of the file it is never
 
 
 @pytest.mark.parametrize(
