@@ -49,12 +49,15 @@ class Adaptation:
                 self.gold = self.scaler.rows(gold)
                 self.largest = _largest(self.gold.X)
                 self.learner.fit(method.pretrain, [self.gold], self.draws)
+            inputs = Inputs(self.learner, True, self.gold.X, self.gold.y)
             with self.watched("pretraining", method.labeler):
                 if method.labeler.privileged:
                     method.labeler.foresee((self.scaler(X), y) for X, y in foreseen)
                 method.labeler.start(self.gold, self.learner, self.draws)
+            inputs.check(method.labeler.start)
             with self.watched("pretraining", method.replay):
                 method.replay.start(self.gold, self.learner, self.draws)
+            inputs.check(method.replay.start)
         self.lookback = Rows.empty(d)
 
     def step(self, X: Tensor, truth: Tensor | None = None) -> tuple[Pseudo, Log]:
@@ -72,7 +75,9 @@ class Adaptation:
             draws=self.draws,
             truth=truth if labeler.privileged else None,
         )
-        self.largest, inputs = _largest(step.X), Inputs(step, self.learner)
+        self.largest, exact = _largest(step.X), self.t & (self.t - 1) == 0
+        given = step.X, self.gold.X, self.gold.y, self.lookback.X, self.lookback.y
+        inputs = Inputs(self.learner, exact, *given)
         with self.clock("label"):
             with self.watched("labeler", labeler):
                 pseudo = labeler.label(step, self.learner)
