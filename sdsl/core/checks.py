@@ -190,7 +190,9 @@ def _check_labels(call: Method, name: str, y: Tensor, classes: int) -> None:
 
 
 def _check_finite(call: Method, name: str, value: Tensor) -> None:
-    if not isfinite(value.numpy().sum()) and not all_finite([value]):  # large ones may add up to infinity
+    if not isfinite(value.numpy().sum()) and not all_finite(
+        [value]
+    ):  # large ones may add up to infinity
         raise NotFinite(str(wrong(call, f"{name} with NaN or infinite numbers", "finite numbers")))
 
 
