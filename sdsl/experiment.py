@@ -15,8 +15,8 @@ import torch
 from sdsl import datasets
 from sdsl.config import Setup
 from sdsl.core import engine
-from sdsl.core.checks import check_measured, crashed
-from sdsl.core.contract import Measured, Probe
+from sdsl.core.checks import measure
+from sdsl.core.contract import Measured
 from sdsl.core.draws import Draws
 from sdsl.core.engine import OnStep, Outcome
 from sdsl.core.kernel import blas
@@ -67,20 +67,11 @@ def run(
     with one_thread():
         method, network = setup.method, learner(setup, stream)
         outcome = engine.run(stream, network, method, setup.evaluation, on_step, checkpoint)
-        return measured(setup.probe, stream, outcome)
-
-
-def measured(probe: Probe, stream: Stream, outcome: Outcome) -> Trial:
-    """The trial, also if the probe fails: its mistake must not cost the run."""
-    try:
         try:
-            found = probe.measure(stream, outcome)
-        except Exception as error:
-            raise crashed(probe, error) from error
-        return Trial(stream, outcome, check_measured(probe.measure, found))
-    except ComponentError as failure:
-        log.error(failure)
-        return Trial(stream, outcome, {}, failure)
+            return Trial(stream, outcome, measure(setup.probe, stream, outcome))
+        except ComponentError as failure:  # it must not cost the run
+            log.error(failure, exc_info=True)
+            return Trial(stream, outcome, {}, failure)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any
 
 from torch import Tensor
 
-from sdsl.core.checks import Inputs, check_log, check_pseudo, crashed
+from sdsl.core.checks import check_log, check_pseudo, crashed, watch
 from sdsl.core.contract import Log, Method, Pseudo, Step
 from sdsl.core.draws import Draws
 from sdsl.core.finite import NotFinite, all_finite, not_finite
@@ -49,15 +49,15 @@ class Adaptation:
                 self.gold = self.scaler.rows(gold)
                 self.largest = _largest(self.gold.X)
                 self.learner.fit(method.pretrain, [self.gold], self.draws)
-            inputs = Inputs(self.learner, True, self.gold.X, self.gold.y)
+            check = watch(self.learner, True, self.gold.X, self.gold.y)
             with self.watched("pretraining", method.labeler):
                 if method.labeler.privileged:
                     method.labeler.foresee((self.scaler(X), y) for X, y in foreseen)
                 method.labeler.start(self.gold, self.learner, self.draws)
-            inputs.check(method.labeler.start)
+            check(method.labeler.start)
             with self.watched("pretraining", method.replay):
                 method.replay.start(self.gold, self.learner, self.draws)
-            inputs.check(method.replay.start)
+            check(method.replay.start)
         self.lookback = Rows.empty(d)
 
     def step(self, X: Tensor, truth: Tensor | None = None) -> tuple[Pseudo, Log]:
@@ -77,18 +77,18 @@ class Adaptation:
         )
         self.largest, exact = _largest(step.X), self.t & (self.t - 1) == 0
         given = step.X, self.gold.X, self.gold.y, self.lookback.X, self.lookback.y
-        inputs = Inputs(self.learner, exact, *given)
+        check = watch(self.learner, exact, *given)
         with self.clock("label"):
             with self.watched("labeler", labeler):
                 pseudo = labeler.label(step, self.learner)
             check_pseudo(labeler.label, pseudo, step, self.learner)
-            inputs.check(labeler.label)
+            check(labeler.label)
         with self.clock("train"):
             with self.watched("replay", replay):
                 replayed = replay.replay(step, pseudo, self.learner)
             replayed = {} if replayed is None else replayed
             check_log(replay.replay, replayed)
-            inputs.check(replay.replay)
+            check(replay.replay)
             self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
         return pseudo, pseudo.log | replayed | self.numbers_held(pseudo.log, replayed)
 

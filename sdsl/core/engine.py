@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sdsl.core.adaptation import Adaptation
-from sdsl.core.checks import check_predicted
+from sdsl.core.checks import check_tensor
 from sdsl.core.contract import Method
 from sdsl.core.learner import Learner
 from sdsl.core.metrics import balanced_accuracy, best_relabelling, confusion
@@ -168,7 +168,7 @@ class Tester:
             rows = Rows.cat(*(self.tests[j] for j in new))
             predicted = torch.cat([learner.predict(scaler(x)) for x in rows.X.split(CHUNK)])
             classes = self.counts.shape[1]
-            check_predicted(learner.classifier or learner, predicted, len(rows), classes)
+            check_tensor(learner.classifier or learner, "labels", predicted, (len(rows),), classes)
             labels = predicted.numpy(), rows.y.numpy()
             self.counts[new] = confusion(*labels, classes, self.sizes[new])
         right = self.counts[columns].diagonal(axis1=1, axis2=2).sum(1)

@@ -24,13 +24,13 @@ from torch import Tensor
 
 from sdsl.config import parts
 from sdsl.core.adaptation import Adaptation
-from sdsl.core.checks import check_predicted
+from sdsl.core.checks import check_tensor
 from sdsl.core.contract import Log
 from sdsl.core.draws import Draws
 from sdsl.core.finite import NotFinite
 from sdsl.core.learner import Learner
 from sdsl.core.network import graph, layer_sizes
-from sdsl.core.rows import Rows
+from sdsl.core.rows import Rows, misfit
 from sdsl.core.state import DAMAGED, load_state, save_state
 from sdsl.datasets.columns import Plan
 from sdsl.errors import ComponentError, UserError
@@ -122,7 +122,7 @@ class Follower:
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Classes [n] by the model as it is now."""
         y, learner = self._ask(X, Learner.predict), self.adaptation.learner
-        check_predicted(learner.classifier, torch.from_numpy(y), len(X), len(self.labels))
+        check_tensor(learner.classifier, "labels", torch.from_numpy(y), (len(X),), len(self.labels))
         return y
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
@@ -173,6 +173,11 @@ class Follower:
         made = cls(state["config"], X, y, labels, state["seed"], columns)
         if state["adaptation"] is not None:
             made.adaptation.restore(state["adaptation"])
+        gold, shapes = made.monitor.gold, {k: np.shape(v) for k, v in state["monitor"].items()}
+        if found := misfit(Rows(**state["gold"]), X.shape[1], len(labels)):
+            raise ValueError(found)
+        if shapes != {name: np.shape(value) for name, value in vars(gold).items()}:
+            raise ValueError(f"moments of shapes {shapes}")
         made.monitor.last = Moments(**state["monitor"])
         made.records = state["records"]
         return made
