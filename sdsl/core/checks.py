@@ -40,7 +40,7 @@ def check_pseudo(call: Method, pseudo: Any, step: Step, learner: Learner) -> Non
         if not (labeler.long_memory or labeler.privileged or _are_given(rows.X, step)):
             own = "rows of X_t, the lookback or gold, unless its class has long_memory = True"
             raise wrong(call, "other rows than it was given", own)
-    if rows.y is not pseudo.y or rows.X is not step.X:
+    if pseudo.y is None or rows.y is not pseudo.y or rows.X is not step.X:
         check_tensor(call, "rows.y", rows.y, (len(rows.X),), classes)
     if pseudo.p is not None:
         check_tensor(call, "p", pseudo.p, (n, classes))
