@@ -89,7 +89,8 @@ def with_stored(rows: Sequence[Row], tracking: Any, sweep: str) -> list[Row]:
     found = {row.group_key: row for row in rows}
     for key, runs in stored.groupby("group_key") if len(stored) else ():
         if key not in found:
-            first, made = runs.iloc[0], runs.set_index("seed").select_dtypes("number").dropna(axis=1)
+            first, made = runs.iloc[0], runs.set_index("seed").select_dtypes("number")
+            made = made.dropna(axis=1)  # numbers of other probes
             names = {name: first[name] for name in ("variant", "stream", "setting", "standing")}
             metrics = {int(seed): values for seed, values in made.to_dict("index").items()}
             found[key] = Row(
