@@ -5,16 +5,18 @@ trial = run(setup(composed("method=ours", "dataset=satimage")), seed=0)
 trial.outcome.R  # [T + 1, T]
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from sdsl import datasets
 from sdsl.config import Setup
 from sdsl.core import engine
+from sdsl.core.checks import measure
+from sdsl.core.contract import Measured
 from sdsl.core.draws import Draws
 from sdsl.core.engine import OnStep, Outcome
 from sdsl.core.kernel import blas
@@ -23,15 +25,19 @@ from sdsl.core.network import layer_sizes
 from sdsl.core.rows import Table
 from sdsl.core.state import Checkpoint
 from sdsl.core.stream import Stream
+from sdsl.errors import ComponentError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A finished run: its stream, the engine's outcome, and the probe's curves."""
+    """A finished run: its stream, the engine's outcome, and what the probe measured."""
 
     stream: Stream
     outcome: Outcome
-    probed: dict[str, np.ndarray]  # name -> [points]
+    probed: Measured  # name -> a number, or a curve [points]
+    failure: ComponentError | None = None  # of the probe; the outcome is sound all the same
 
 
 def load(setup: Setup) -> Table:
@@ -61,7 +67,11 @@ def run(
     with one_thread():
         method, network = setup.method, learner(setup, stream)
         outcome = engine.run(stream, network, method, setup.evaluation, on_step, checkpoint)
-        return Trial(stream, outcome, setup.probe.measure(stream, outcome))
+        try:
+            return Trial(stream, outcome, measure(setup.probe, stream, outcome))
+        except ComponentError as failure:  # it must not cost the run
+            log.error(failure, exc_info=True)
+            return Trial(stream, outcome, {}, failure)
 
 
 @contextmanager

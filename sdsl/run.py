@@ -37,7 +37,7 @@ def main() -> None:
         refused = isinstance(error, REFUSED) and not whole
         text = message(error) if refused else traceback.format_exc()
         print(masked(text).rstrip(), file=sys.stderr)
-        sys.exit(2 if isinstance(error, REFUSED) else 1)
+        sys.exit(getattr(error, "status", 2) if isinstance(error, REFUSED) else 1)
     finally:
         if not whole:
             del os.environ["HYDRA_FULL_ERROR"]

@@ -9,10 +9,16 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import ValidationError
+from yaml import MarkedYAMLError, YAMLError
 
 from sdsl.errors import UserError
 
-REFUSED = (UserError, HydraException, OmegaConfBaseException)  # mistakes in what was typed
+REFUSED = (
+    UserError,
+    HydraException,
+    OmegaConfBaseException,
+    YAMLError,
+)  # mistakes in what was typed
 
 
 def invalid(error: ValidationError, cls: type, where: str) -> UserError:
@@ -37,6 +43,9 @@ def invalid(error: ValidationError, cls: type, where: str) -> UserError:
 
 def message(error: BaseException) -> str:
     """The text of a refusal: ours, or Hydra's own with its cause and the name that was meant."""
+    if isinstance(error, MarkedYAMLError) and (at := error.problem_mark):
+        tab = " Indent with spaces, not with tabs." if "\\t" in str(error.problem) else ""
+        return f"{at.name}, line {at.line + 1}: {error.problem}.{tab}"
     cause = error.__cause__
     text = [str(error).rstrip()]
     if isinstance(error, OverrideParseException):

@@ -175,7 +175,12 @@ def _refused(error: InstantiationException, section: Mapping[str, Any], where: s
         return invalid(cause, get_class(section["_target_"]), full)
     if isinstance(cause, UserError):
         return cause
-    why = next((str(e) for e in _causes(error) if isinstance(e, ImportError)), "")
+    causes = _causes(error)
+    if broken := next((e for e in causes if isinstance(e, SyntaxError)), None):
+        return UserError(
+            f"{broken.filename}, line {broken.lineno}: {broken.msg} ({full}._target_)."
+        )
+    why = next((str(e) for e in causes if isinstance(e, ImportError)), "")
     return UserError(f"{full}._target_={section['_target_']}: {why or cause or error}")
 
 

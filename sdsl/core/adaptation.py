@@ -17,12 +17,14 @@ from typing import Any
 
 from torch import Tensor
 
+from sdsl.core.checks import check_log, check_pseudo, crashed, watch
 from sdsl.core.contract import Log, Method, Pseudo, Step
 from sdsl.core.draws import Draws
 from sdsl.core.finite import NotFinite, all_finite, not_finite
 from sdsl.core.learner import Learner
-from sdsl.core.rows import Rows
+from sdsl.core.rows import Rows, misfit
 from sdsl.core.scaler import Scaler
+from sdsl.errors import UserError
 
 
 class Adaptation:
@@ -42,14 +44,20 @@ class Adaptation:
         method, gold = self.method, self.raw_gold
         d = gold.X.shape[1]
         self.scaler = Scaler.identity(d) if self.scaling == "none" else Scaler.fit(gold.X, X)
-        with self.clock("train"), self.watched("pretraining"):
-            self.gold = self.scaler.rows(gold)
-            self.largest = _largest(self.gold.X)
-            self.learner.fit(method.pretrain, [self.gold], self.draws)
-            if method.labeler.privileged:
-                method.labeler.foresee((self.scaler(X), y) for X, y in foreseen)
-            method.labeler.start(self.gold, self.learner, self.draws)
-            method.replay.start(self.gold, self.learner, self.draws)
+        with self.clock("train"):
+            with self.watched("pretraining"):
+                self.gold = self.scaler.rows(gold)
+                self.largest = _largest(self.gold.X)
+                self.learner.fit(method.pretrain, [self.gold], self.draws)
+            check = watch(self.learner, True, self.gold.X, self.gold.y)
+            with self.watched("pretraining", method.labeler):
+                if method.labeler.privileged:
+                    method.labeler.foresee((self.scaler(X), y) for X, y in foreseen)
+                method.labeler.start(self.gold, self.learner, self.draws)
+            check(method.labeler.start)
+            with self.watched("pretraining", method.replay):
+                method.replay.start(self.gold, self.learner, self.draws)
+            check(method.replay.start)
         self.lookback = Rows.empty(d)
 
     def step(self, X: Tensor, truth: Tensor | None = None) -> tuple[Pseudo, Log]:
@@ -67,11 +75,20 @@ class Adaptation:
             draws=self.draws,
             truth=truth if labeler.privileged else None,
         )
-        self.largest = _largest(step.X)
-        with self.clock("label"), self.watched("labeler"):
-            pseudo = labeler.label(step, self.learner)
-        with self.clock("train"), self.watched("replay"):
-            replayed = replay.replay(step, pseudo, self.learner) or {}
+        self.largest, exact = _largest(step.X), self.t & (self.t - 1) == 0
+        given = step.X, self.gold.X, self.gold.y, self.lookback.X, self.lookback.y
+        check = watch(self.learner, exact, *given)
+        with self.clock("label"):
+            with self.watched("labeler", labeler):
+                pseudo = labeler.label(step, self.learner)
+            check_pseudo(labeler.label, pseudo, step, self.learner)
+            check(labeler.label)
+        with self.clock("train"):
+            with self.watched("replay", replay):
+                replayed = replay.replay(step, pseudo, self.learner)
+            replayed = {} if replayed is None else replayed
+            check_log(replay.replay, replayed)
+            check(replay.replay)
             self.lookback = self.method.lookback.keep(pseudo.rows, self.learner, self.draws)
         return pseudo, pseudo.log | replayed | self.numbers_held(pseudo.log, replayed)
 
@@ -83,17 +100,22 @@ class Adaptation:
         self.seconds[part] += time.perf_counter() - start
 
     @contextmanager
-    def watched(self, part: str) -> Iterator[None]:
-        """Numbers that are no longer finite end the run, with a sentence that names the part."""
+    def watched(self, part: str, component: Any = None) -> Iterator[None]:
+        """Numbers that are no longer finite end the run, with a sentence that names the part.
+
+        So does any other exception in the code of the component.
+        """
         why = "the network's parameters are no longer finite numbers"
         try:
             yield
-        except (NotFinite, ValueError, RuntimeError) as error:  # a decomposition of NaN, say
-            found = isinstance(error, NotFinite)
-            if not found and all_finite(self.learner.theta):
+        except Exception as error:
+            numeric = isinstance(error, ValueError | RuntimeError)  # a decomposition of NaN, say
+            if isinstance(error, NotFinite) or (numeric and not all_finite(self.learner.theta)):
+                cause = str(error) if isinstance(error, NotFinite) else why
+                raise not_finite(self.t, part, cause, self.scaling, self.largest) from error
+            if component is None or isinstance(error, UserError):
                 raise
-            cause = str(error) if found else why
-            raise not_finite(self.t, part, cause, self.scaling, self.largest) from error
+            raise crashed(component, error) from error
         # If a component installed its own classifier, the network is unused.
         if self.learner.classifier is None and not all_finite(self.learner.theta):
             raise not_finite(self.t, part, why, self.scaling, self.largest)
@@ -142,13 +164,19 @@ class Adaptation:
         state = deepcopy(dict(state))
         self.t, self.scaling = state["t"], state["scaling"]
         self.raw_gold, self.lookback = Rows(**state["gold"]), Rows(**state["lookback"])
-        self.scaler = Scaler(**state["scaler"])
+        self.scaler, d = Scaler(**state["scaler"]), self.learner.sizes[0]
+        for rows in (self.raw_gold, self.lookback):  # compiled loops do not look
+            if found := misfit(rows, d, self.learner.classes):
+                raise ValueError(found)
+        if any(part.shape != (1, d) for part in (self.scaler.mean, self.scaler.scale)):
+            raise ValueError(f"a scale that is not of {d} features")
         self.gold = self.scaler.rows(self.raw_gold)
         self.draws.restore(state["draws"])
         self.seconds.update(state["seconds"])
         self.learner.restore(state["learner"])
-        self.method.labeler.restore(state["labeler"], self.gold, self.learner)
-        self.method.replay.restore(state["replay"], self.gold, self.learner)
+        for name, part in (("labeler", self.method.labeler), ("replay", self.method.replay)):
+            with self.watched(name, part):
+                part.restore(state[name], self.gold, self.learner)
 
 
 def _largest(X: Tensor) -> float:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 Log = dict[str, float]  # numbers of one step, by name
+Measured = dict[str, float | np.ndarray]  # numbers and curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,8 @@ class Replay(Component):
 class Probe:
     """A measurement on the final model after the stream has ended. Override `measure`."""
 
-    def measure(self, stream: "Stream", outcome: "Outcome") -> dict[str, np.ndarray]:
-        """Curves of the final model, name -> [points]."""
+    def measure(self, stream: "Stream", outcome: "Outcome") -> Measured:
+        """Of the final model, by name: numbers, for the table, and curves [points]."""
         raise TypeError(f"{type(self).__name__} must define measure(stream, outcome) -> dict")
 
 

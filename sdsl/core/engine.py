@@ -12,14 +12,16 @@ import torch
 from torch import Tensor
 
 from sdsl.core.adaptation import Adaptation
+from sdsl.core.checks import check_tensor
 from sdsl.core.contract import Method
 from sdsl.core.learner import Learner
 from sdsl.core.metrics import balanced_accuracy, best_relabelling, confusion
 from sdsl.core.rows import Rows
 from sdsl.core.scaler import Scaler
 from sdsl.core.settings import Positive, settings
-from sdsl.core.state import Checkpoint
+from sdsl.core.state import DAMAGED, Checkpoint
 from sdsl.core.stream import Stream
+from sdsl.errors import ComponentError, UserError
 
 CHUNK = 8192  # test rows that are scaled at a time, to save memory
 LONG = 1_000  # segments up to which every row of R is filled under `auto`
@@ -66,13 +68,17 @@ def run(
     adapting = Adaptation(method, learner, stream.gold(), stream.config.scaler, stream.seed)
     tester, curves = Tester(stream, evaluation), Curves(stream.T)
     if checkpoint and (saved := checkpoint.load(stream.T)) is not None:
-        adapting.restore(saved["adapting"])
-        tester.restore(saved["tester"])
-        curves.values.update(saved["curves"])
+        try:
+            adapting.restore(saved["adapting"])
+            tester.restore(saved["tester"])
+            curves.restore(saved["curves"])
+        except (*DAMAGED, ComponentError) as error:
+            why = f"{checkpoint.file}: damaged ({error}). Delete it, or set force=true."
+            raise UserError(why) from error
     else:
         steps = range(1, stream.T + 1)
         adapting.begin(stream.segment(1), ((stream.segment(t), stream.truth(t)) for t in steps))
-        with adapting.clock("eval"), adapting.watched("prediction"):
+        with adapting.clock("eval"), adapting.watched("prediction", learner.classifier):
             tester.fill(0, learner, adapting.scaler)
 
     def state() -> dict[str, Any]:
@@ -81,7 +87,7 @@ def run(
     for t in range(adapting.t + 1, stream.T + 1):
         truth = stream.truth(t)
         pseudo, log = adapting.step(stream.segment(t), truth)
-        with adapting.clock("eval"), adapting.watched("prediction"):
+        with adapting.clock("eval"), adapting.watched("prediction", learner.classifier):
             tester.fill(t, learner, adapting.scaler)
             curves.write(t, log)
             if pseudo.y is not None:
@@ -115,6 +121,11 @@ class Curves:
             curve = self.values.setdefault(name, np.full(self.T, np.nan))
             curve[t - 1] = float(value)
 
+    def restore(self, values: dict[str, np.ndarray]) -> None:
+        if any(curve.shape != (self.T,) for curve in values.values()):
+            raise ValueError("curves of another length")
+        self.values.update(values)
+
     def score(self, t: int, name: str, K: np.ndarray) -> None:
         """Accuracy, and accuracy under the best renaming of the classes: a swap shows as a gap."""
         accuracy = float(np.trace(K) / max(1, K.sum()))
@@ -138,7 +149,10 @@ class Tester:
         return {"R": self.R, "counts": self.counts, "diagonal": self.diagonal}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        self.R, self.counts, self.diagonal = (state[k] for k in ("R", "counts", "diagonal"))
+        own = self.state()
+        if any(state[k].shape != own[k].shape or state[k].dtype != own[k].dtype for k in own):
+            raise ValueError("R or counts of another shape")
+        self.R, self.counts, self.diagonal = (state[k] for k in own)
 
     def fill(self, t: int, learner: Learner, scaler: Scaler) -> None:
         """Row t of R."""
@@ -153,7 +167,9 @@ class Tester:
         if len(new):
             rows = Rows.cat(*(self.tests[j] for j in new))
             predicted = torch.cat([learner.predict(scaler(x)) for x in rows.X.split(CHUNK)])
-            labels, classes = (predicted.numpy(), rows.y.numpy()), self.counts.shape[1]
+            classes = self.counts.shape[1]
+            check_tensor(learner.classifier or learner, "labels", predicted, (len(rows),), classes)
+            labels = predicted.numpy(), rows.y.numpy()
             self.counts[new] = confusion(*labels, classes, self.sizes[new])
         right = self.counts[columns].diagonal(axis1=1, axis2=2).sum(1)
         self.R[t, columns] = right / self.sizes[columns]

@@ -16,8 +16,8 @@ from sdsl.core.descent import fit, fit_in_span
 from sdsl.core.draws import Batches, Draws
 from sdsl.core.finite import check_scores
 from sdsl.core.kernel import Arrays, buffers, zeros
-from sdsl.core.network import Theta, arrays, forward, scores
-from sdsl.core.rows import Rows
+from sdsl.core.network import Theta, arrays, forward, scores, wrong_shapes
+from sdsl.core.rows import Rows, misfit
 from sdsl.core.training import Training
 
 NO_NOISE = torch.empty(0, 2, 0, 0)
@@ -68,6 +68,9 @@ class Learner:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.theta, self.teacher = list(state["theta"]), list(state["teacher"])
+        for theta in (self.theta, self.teacher):
+            if found := wrong_shapes(theta, self.sizes):
+                raise ValueError(found)
         self.init.restore(state["init"])
 
     def features(self, x: Tensor) -> Tensor:
@@ -103,6 +106,8 @@ class Learner:
         labelled = Rows.cat(*sets)
         if not how.steps or not len(labelled):
             return Fitted(0.0, 0)
+        if found := misfit(labelled, self.sizes[0], self.classes):
+            raise ValueError(f"cannot fit to {found}")  # compiled loops do not look
         sets, weights = how.gathered(sets, weights)
         if how.consistency and unlabelled is not None:
             sets, weights = [*sets, Rows.unlabelled(unlabelled)], [*weights, 0.0]

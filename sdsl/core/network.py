@@ -6,6 +6,7 @@ loss that autograd differentiates.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -20,6 +21,15 @@ CHUNK = 128  # rows at a time through the layers, so that they stay in cache
 def layer_sizes(d: int, hidden: Sequence[int], classes: int) -> tuple[int, ...]:
     """(d, hidden..., C); a width of 0 stands for RECORD's rule, int(1.5 (d + C)) units."""
     return d, *(width or int(1.5 * (d + classes)) for width in hidden), classes
+
+
+def wrong_shapes(theta: Sequence[Tensor], sizes: Sequence[int]) -> str:
+    """How parameters differ in shape or type from those of a network; '' if they do not."""
+    expected = [(a + 1, b) for a, b in pairwise(sizes)]
+    if [p.shape for p in theta] == expected and {p.dtype for p in theta} == {torch.float32}:
+        return ""
+    shapes = ", ".join(f"{p.dtype} {[*p.shape]}" for p in theta)
+    return f"parameters {shapes}, where a network {(*sizes,)} has others"
 
 
 def arrays(tensors: Sequence[Tensor]) -> Arrays:

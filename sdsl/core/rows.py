@@ -61,6 +61,24 @@ class Rows:
         return cls(torch.cat([rows.X for rows in parts]), torch.cat([rows.y for rows in parts]))
 
 
+def misfit(rows: Rows, d: int, classes: int) -> str:
+    """What is wrong with rows of d features; '' of sound ones."""
+    X, y = rows.X, rows.y
+    sound = X.dtype == torch.float32 and y.dtype == torch.int64 and y.ndim == 1
+    if not sound or X.shape != (len(y), d):
+        return f"rows {X.dtype} {[*X.shape]} with labels {y.dtype} {[*y.shape]}, of {d} features"
+    found = label_range(y, classes)
+    return f"labels {found} of {classes} classes" if found else ""
+
+
+def label_range(y: Tensor, classes: int) -> str:
+    """'-1 to 7' of labels that are not all in 0..C-1; '' of those that are."""
+    # As unsigned numbers negative ones are large, so that one look is enough.
+    if not len(y) or y.numpy().view(np.uint64).max() < classes:
+        return ""
+    return f"{int(y.min())} to {int(y.max())}"
+
+
 def rank_in_class(key: Tensor, y: Tensor, classes: int) -> Tensor:
     """How many rows of its own class y have a smaller key: [n]; ties count in their order.
 

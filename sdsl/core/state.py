@@ -27,6 +27,8 @@ from sdsl.errors import UserError
 
 FORMAT, VERSION = "sdsl state", 2
 SHARE = 0.02  # of a run's time, at most, that writing checkpoints may take
+# What damaged data raises where it is taken over.
+DAMAGED = KeyError, TypeError, ValueError, AttributeError, ImportError, RuntimeError, IndexError
 Say = Callable[[str], None]  # takes a sentence for the user
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from sdsl.core.draws import Draws, derive
-from sdsl.core.rows import Rows, Table, rank_in_class
+from sdsl.core.rows import Rows, Table, misfit, rank_in_class
 from sdsl.core.settings import Positive, Weight, settings
 from sdsl.errors import UserError
 
@@ -86,6 +86,9 @@ class Stream:
 
     def _check(self, order: list[Tensor], tests: list[int]) -> None:
         """Every method needs two classes, and rows on both sides of a segment."""
+        rows = Rows(torch.from_numpy(self.table.X), torch.from_numpy(self.table.y))
+        if found := misfit(rows, self.d, self.C):
+            raise self._refused(f"{found}.")
         if self.C < 2:
             raise self._refused(
                 f"one class only ({self.table.classes[0]!r}); expected at least two. Is "

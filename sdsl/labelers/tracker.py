@@ -14,7 +14,7 @@ A symmetric matrix is kept as its entries i <= j (a diagonal one as its diagonal
 """
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -59,6 +59,18 @@ class Mixture(NamedTuple):
     pooled: Array = NONE  # [p]
     velocity: Array = NONE  # [K, d]
     score: Any = NONE  # a number
+
+    @classmethod
+    def restored(cls, parts: Iterable[Any], d: int, classes: int) -> "Mixture":
+        """Of plain data, which is checked."""
+        mix = cls(*parts)
+        K, p = len(mix.owner), mix.cov.shape[1]
+        owned = mix.owner.dtype.kind == "i" and {*mix.owner.tolist()} <= {*range(classes)}
+        sound = mix.mean.shape == (K, d) and mix.weight.shape == (K,) and len(mix.cov) in (1, K)
+        moves = mix.pooled.shape in ((0,), (p,)) and mix.velocity.shape in ((0,), (K, d))
+        if not (owned and sound and moves and p in (d, d * (d + 1) // 2)):
+            raise ValueError(f"no mixture of {classes} classes and {d} features")
+        return mix
 
     @property
     def rule(self) -> "Mixture":
@@ -213,7 +225,8 @@ class Tracker(Labeler):
 
     def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
         super().restore(state, gold, learner)
-        self.members = [Mixture(*m) for m in state["members"]]
+        d = gold.X.shape[1]
+        self.members = [Mixture.restored(m, d, learner.classes) for m in state["members"]]
 
     def label(self, step: Step, learner: Learner) -> Pseudo:
         X, C, p = step.X.double().numpy(), learner.classes, len(self.members[0].pooled)

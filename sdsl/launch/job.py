@@ -17,7 +17,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from sdsl import interrupt
-from sdsl.errors import UserError
+from sdsl.errors import ComponentError, UserError
 from sdsl.launch.report import Report, Reporter, sweep_id
 from sdsl.tracking import provenance
 from sdsl.tracking.address import masked
@@ -74,6 +74,7 @@ class Job:
         from sdsl.tracking.store import Store
 
         self.setup, self.tell, self.tags = setup, tell, tags
+        self.failures: list[Exception] = []
         self.table = table = experiment.load(setup)
         about = f"{table.source}, {table.standing}, SHA-256 {table.sha256[:12]}"
         for note in (f"data {table.name}: {about}", *table.notes):
@@ -100,24 +101,23 @@ class Job:
         row = {**vars(group.names), "standing": self.table.standing, "group_key": group.group_key}
         row["reads_labels"] = setup.method.labeler.privileged
         tell(row=row | {"experiment": self.store.experiment_id})
-        failures = []
         for seed in setup.seeds:
             try:
                 if seed not in finished:
                     finished[seed] = self.record(seed)
                 run = {"seed": seed, "metrics": finished[seed].metrics}
                 tell(runs=[*tell.report.runs, run])
-            except UserError:
-                raise
             except Exception as error:  # of this seed; the others are run all the same
+                if isinstance(error, UserError) and not isinstance(error, ComponentError):
+                    raise
                 log.exception("seed %d failed", seed)
-                failures.append(error)
+                self.failures.append(error)
             tell(done=tell.report.done + 1, t=0)
         tell(row=tell.report.row | {"parent": self.ledger.update_parent(group)})
         if setup.tracking.model:
             self.add_models(finished)
-        if failures:
-            raise failures[0]
+        if self.failures:
+            raise self.failures[0]
         return fmean(finished[seed].metrics["acc_online"] for seed in setup.seeds)
 
     def record(self, seed: int) -> "Finished":
@@ -143,6 +143,8 @@ class Job:
             trial = experiment.run(setup, seed, self.table, self.tell.step, checkpoint)
             made = self.ledger.log(run_id, group, seed, trial)
             checkpoint.remove()
+        if trial.failure:  # the run is kept
+            self.failures.append(trial.failure)
         self.tell(computed=self.tell.report.computed + 1)
         log.info("%s · seed %d: %s", group.names, seed, made.metrics)
         return made

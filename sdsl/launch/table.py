@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from statistics import fmean, stdev
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sdsl.launch.report import Report
+from sdsl.tracking import PROBED
 from sdsl.tracking.address import store_uri, view
 
 UNEQUAL = 1.5  # balanced accuracy is shown from this ratio of the largest class to the smallest on
@@ -45,6 +47,7 @@ class Row:
         swapped = sum(self.values("lasting_swap"))
         unequal = max(self.values("class_imbalance"), default=1) > UNEQUAL
         found = {head: spread(self.values(metric)) for head, metric in METRICS.items()}
+        probed = {name for metrics in self.runs.values() for name in metrics if PROBED in name}
         return {
             "method": self.variant,
             "dataset": self.stream,
@@ -53,6 +56,7 @@ class Row:
             "Acc_t": found["Acc_t"],
             "balanced": found["balanced"] if unequal else "",
             "Acc_T": found["Acc_T"],
+            **{name: spread(self.values(name), 1) for name in sorted(probed)},
             "swapped": f"{swapped:.0f}" if swapped else "",
             "data": self.standing,
         }
@@ -86,6 +90,7 @@ def with_stored(rows: Sequence[Row], tracking: Any, sweep: str) -> list[Row]:
     for key, runs in stored.groupby("group_key") if len(stored) else ():
         if key not in found:
             first, made = runs.iloc[0], runs.set_index("seed").select_dtypes("number")
+            made = made.dropna(axis=1)  # numbers of other probes
             names = {name: first[name] for name in ("variant", "stream", "setting", "standing")}
             metrics = {int(seed): values for seed, values in made.to_dict("index").items()}
             found[key] = Row(
@@ -99,11 +104,14 @@ def print_table(rows: Sequence[Row], uri: str | None) -> None:
     if not rows:
         return
     cells = [row.cells() for row in rows]
-    heads = [head for head in cells[0] if any(one[head] for one in cells)]
+    heads = [head for head in dict.fromkeys(chain(*cells)) if any(one.get(head) for one in cells)]
     drawn, marked = Table(), False
     for head in heads:
-        drawn.add_column(head, justify="right" if head in ("n", "swapped") else "left")
-    for row, one in zip(rows, cells, strict=True):
+        drawn.add_column(
+            head.removeprefix(PROBED), justify="right" if head in ("n", "swapped") else "left"
+        )
+    for row, made in zip(rows, cells, strict=True):
+        one = dict.fromkeys(heads, "") | made
         best = {h for h in heads if h in METRICS and one[h] and row.best(METRICS[h], rows)}
         drawn.add_row(*(Text(one[h] + " *", "bold") if h in best else Text(one[h]) for h in heads))
         marked |= bool(best)
@@ -111,6 +119,8 @@ def print_table(rows: Sequence[Row], uri: str | None) -> None:
     console.print(drawn)
     parts = ["Gold rows: stream.gold=record, unless a setting says otherwise"]
     parts += [f"{head}: {MEANING[head]}" for head in heads if head in MEANING]
+    own = [head.removeprefix(PROBED) for head in heads if PROBED in head]
+    parts += [f"{', '.join(own)}: as the probe measured, not in %"] if own else []
     parts += ["±: std over n seeds (ddof=1)"] if any(len(row.runs) > 1 for row in rows) else []
     parts += ["*: best on its stream of those that read no labels"] if marked else []
     for line in (f"In %. {'; '.join(parts)}.", *_where(rows, uri)):
@@ -129,9 +139,10 @@ def _where(rows: Sequence[Row], uri: str | None) -> list[str]:
     return lines
 
 
-def spread(values: Sequence[float]) -> str:
-    """'83.12 ± 0.40', in percent; one value has no spread."""
+def spread(values: Sequence[float], unit: float = 100) -> str:
+    """'83.12 ± 0.40', in percent; '0.0312 ± 0.0021' in units of 1. One value has no spread."""
     if not values:
         return ""
-    mean = f"{100 * fmean(values):.2f}"
-    return f"{mean} ± {100 * stdev(values):.2f}" if len(values) > 1 else mean
+    form = ".2f" if unit == 100 else ".4g"
+    mean = f"{unit * fmean(values):{form}}"
+    return f"{mean} ± {unit * stdev(values):{form}}" if len(values) > 1 else mean

@@ -6,7 +6,7 @@ A wider range of b without loss is a flatter region; U[-b, b] is measured beside
 import numpy as np
 import torch
 
-from sdsl.core.contract import Probe
+from sdsl.core.contract import Measured, Probe
 from sdsl.core.draws import Draws
 from sdsl.core.engine import Outcome
 from sdsl.core.network import scores
@@ -21,7 +21,7 @@ class Flatness(Probe):
     noise_draws: Positive
     rows: Positive  # test rows, evenly spread over the segments
 
-    def measure(self, stream: Stream, outcome: Outcome) -> dict[str, np.ndarray]:
+    def measure(self, stream: Stream, outcome: Outcome) -> Measured:
         if outcome.learner.classifier is not None:
             return {}  # 1-NN has no parameters to add noise to
         rows = Rows.cat(*stream.tests())

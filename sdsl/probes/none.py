@@ -1,8 +1,6 @@
 """No probe: nothing is measured after the run."""
 
-import numpy as np
-
-from sdsl.core.contract import Probe
+from sdsl.core.contract import Measured, Probe
 from sdsl.core.engine import Outcome
 from sdsl.core.settings import settings
 from sdsl.core.stream import Stream
@@ -10,5 +8,5 @@ from sdsl.core.stream import Stream
 
 @settings
 class NoProbe(Probe):
-    def measure(self, stream: Stream, outcome: Outcome) -> dict[str, np.ndarray]:
+    def measure(self, stream: Stream, outcome: Outcome) -> Measured:
         return {}

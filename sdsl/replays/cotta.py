@@ -4,7 +4,8 @@ min CE(teacher, student) on X_t, both normalising by the batch at hand; teacher 
 (1 - a) student; then every student weight returns to its value after gold with probability p.
 """
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field
@@ -14,7 +15,7 @@ from sdsl.core.contract import Log, Pseudo, Replay, Step
 from sdsl.core.descent import adam
 from sdsl.core.draws import Batches, Draws
 from sdsl.core.learner import Learner
-from sdsl.core.network import Theta, affine, arrays, graph
+from sdsl.core.network import Theta, affine, arrays, graph, wrong_shapes
 from sdsl.core.rows import Rows
 from sdsl.core.settings import Positive, Share, Weight, settings
 
@@ -40,6 +41,12 @@ class Cotta(Replay):
         self.m, self.v = ([torch.zeros_like(p) for p in self.source] for _ in range(2))
         self.taken = 0  # steps of Adam
         self.norm = source_stats(gold.X, self.source) if self.batch_norm else None
+
+    def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
+        super().restore(state, gold, learner)
+        for net in (self.source, self.teacher, self.student, self.m, self.v):
+            if found := wrong_shapes(net, learner.sizes):
+                raise ValueError(found)
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:
         viewed, loss, rows = 0, torch.zeros(()), Rows.unlabelled(step.X)

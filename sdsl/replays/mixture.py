@@ -58,7 +58,11 @@ class MixtureRule(Replay):
 
     def restore(self, state: Mapping[str, Any], gold: Rows, learner: Learner) -> None:
         super().restore(state, gold, learner)
-        self.now, self.past = Mixture(*self.now), [Snapshot(*one) for one in self.past]
+        d, C = gold.X.shape[1], learner.classes
+        self.now = Mixture.restored(self.now, d, C)
+        self.past = [Snapshot(*one) for one in self.past]
+        for one in self.past:
+            Mixture.restored((one.owner, one.mean, one.var, one.weight), d, C)
         self.install(learner)
 
     def replay(self, step: Step, pseudo: Pseudo, learner: Learner) -> Log:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sdsl.report.names import DATASETS, PROTOCOLS, SETTINGS, STATIC_BOUND, in_order
+from sdsl.tracking import PROBED
 
 # Runs with equal values here are the seeds of one cell of a table.
 CELL = ["setting", "stream", "variant", "probe"]
@@ -107,9 +108,12 @@ class Runs:
         return dict(iter(self.frame.groupby(["variant", "stream"])))
 
     def scores(self, variant: str, stream: str, metric: str) -> pd.Series:
-        """seed -> value of a metric, for the runs of one cell."""
-        runs = self.cell(variant, stream).set_index("seed")
-        return runs[metric].dropna() if metric in runs else pd.Series(dtype=float)
+        """seed -> value of a metric, for the runs of one cell, or for those with its probe."""
+        if metric not in self.frame:
+            return pd.Series(dtype=float)
+        of = self.all_of if metric.startswith(PROBED) else self.cell
+        runs = of(variant, stream).dropna(subset=metric).drop_duplicates("seed", keep="last")
+        return runs.set_index("seed")[metric].sort_index()
 
     def matrices(self, variant: str, stream: str) -> np.ndarray:
         """R of a cell's runs, [n, T, T], in the order of seeds."""

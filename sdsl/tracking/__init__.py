@@ -2,3 +2,5 @@
 
 Import `ledger`, `results`, `deployment` and `store` inside functions: MLflow takes seconds to load.
 """
+
+PROBED = "probed."  # begins the name of a metric that a probe measured

@@ -97,7 +97,7 @@ class Ledger:
             self.client.log_artifacts(run_id, name)
         record.log(self.client, run_id, record.points(trial), record.params(config, seed))
         self.client.set_terminated(run_id, "FINISHED")
-        return Finished(seed, run_id, record.summary(trial.outcome))
+        return Finished(seed, run_id, record.results(trial))
 
     def update_parent(self, group: Group) -> str:
         """The parent, its metrics and curves now the mean over the finished seeds."""

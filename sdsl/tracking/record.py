@@ -13,7 +13,7 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 from omegaconf import OmegaConf
 
 from sdsl.core import metrics
-from sdsl.tracking import provenance
+from sdsl.tracking import PROBED, provenance
 from sdsl.tracking.identity import Group, added, flat, settings
 
 if TYPE_CHECKING:
@@ -45,18 +45,29 @@ def summary(outcome: "Outcome") -> dict[str, float]:
     }
 
 
+def results(trial: "Trial") -> dict[str, float]:
+    """The metrics of a run, and the numbers of its probe."""
+    own = {k: v for k, v in trial.probed.items() if not isinstance(v, np.ndarray)}
+    named = {PROBED + legal(k).replace("/", "_"): float(v) for k, v in own.items()}
+    return summary(trial.outcome) | named
+
+
+def probe_curves(trial: "Trial") -> dict[str, np.ndarray]:
+    return {k: v for k, v in trial.probed.items() if isinstance(v, np.ndarray)}
+
+
 def all_curves(trial: "Trial") -> pd.DataFrame:
     """The columns of curves.csv, index step. A probe may have fewer points, or more."""
-    curves = metrics.curves(trial.outcome.R) | trial.outcome.curves | trial.probed
+    curves = metrics.curves(trial.outcome.R) | trial.outcome.curves | probe_curves(trial)
     table = pd.DataFrame({name: pd.Series(values) for name, values in curves.items()})
     return table.set_axis(range(1, len(table) + 1))
 
 
 def points(trial: "Trial") -> list[Metric]:
     """Metrics at step 0, as `mlflow ui` draws bars of those, and curves."""
-    found = [metric(name, value) for name, value in summary(trial.outcome).items()]
+    found = [metric(name, value) for name, value in results(trial).items()]
     curves = all_curves(trial)
-    for name in [name for name in (*CURVES, *trial.probed) if name in curves]:
+    for name in [name for name in (*CURVES, *probe_curves(trial)) if name in curves]:
         found += curve(f"curve/{legal(name)}", curves[name])
     own = [name for name in trial.outcome.curves if not name.startswith(MEASURED)]
     for name in own:

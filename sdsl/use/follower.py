@@ -24,15 +24,16 @@ from torch import Tensor
 
 from sdsl.config import parts
 from sdsl.core.adaptation import Adaptation
+from sdsl.core.checks import check_tensor
 from sdsl.core.contract import Log
 from sdsl.core.draws import Draws
 from sdsl.core.finite import NotFinite
 from sdsl.core.learner import Learner
 from sdsl.core.network import graph, layer_sizes
-from sdsl.core.rows import Rows
-from sdsl.core.state import load_state, save_state
+from sdsl.core.rows import Rows, misfit
+from sdsl.core.state import DAMAGED, load_state, save_state
 from sdsl.datasets.columns import Plan
-from sdsl.errors import UserError
+from sdsl.errors import ComponentError, UserError
 from sdsl.experiment import one_thread
 from sdsl.use.monitor import FAR, Moments, Monitor
 
@@ -109,16 +110,20 @@ class Follower:
                     if not np.isfinite(p).all():
                         raise NotFinite("the model's probabilities are no numbers (NaN)")
             return y, p, pseudo.note, logged
-        except NotFinite as error:
+        except UserError as error:
             self.adaptation = self._new()
             if before is not None:
                 self.adaptation.restore(before)
+            if not isinstance(error, NotFinite):
+                raise
             why = f"The model cannot follow this segment of {len(X)} rows and stays as it was."
             raise NotFinite(f"{why} {error}") from None
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Classes [n] by the model as it is now."""
-        return self._ask(X, Learner.predict)
+        y, learner = self._ask(X, Learner.predict), self.adaptation.learner
+        check_tensor(learner.classifier, "labels", torch.from_numpy(y), (len(X),), len(self.labels))
+        return y
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
         """[n, C] by the model as it is now."""
@@ -134,7 +139,8 @@ class Follower:
         with one_thread():
             model = self.adaptation if self.adaptation.t else self._preview()
             parts = [model.scaler(x) for x in tensor(X).split(CHUNK)]
-            return torch.cat([ask(model.learner, x) for x in parts]).numpy()
+            with model.watched("prediction", model.learner.classifier):
+                return torch.cat([ask(model.learner, x) for x in parts]).numpy()
 
     def _preview(self) -> Adaptation:
         if self.preview is None:
@@ -167,6 +173,11 @@ class Follower:
         made = cls(state["config"], X, y, labels, state["seed"], columns)
         if state["adaptation"] is not None:
             made.adaptation.restore(state["adaptation"])
+        gold, shapes = made.monitor.gold, {k: np.shape(v) for k, v in state["monitor"].items()}
+        if found := misfit(Rows(**state["gold"]), X.shape[1], len(labels)):
+            raise ValueError(found)
+        if shapes != {name: np.shape(value) for name, value in vars(gold).items()}:
+            raise ValueError(f"moments of shapes {shapes}")
         made.monitor.last = Moments(**state["monitor"])
         made.records = state["records"]
         return made
@@ -188,7 +199,7 @@ def loaded(path: str | Path, modules: Sequence[str] = ()) -> Iterator[tuple[Foll
                 f"trust it, name it: modules=['{module}']."
             )
         yield Follower.from_state(state["follower"]), state
-    except (KeyError, TypeError, ValueError, AttributeError, ImportError, RuntimeError) as error:
+    except (*DAMAGED, ComponentError) as error:
         raise UserError(f"{path}: damaged ({type(error).__name__}: {error}).") from None
 
 

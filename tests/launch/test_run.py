@@ -68,13 +68,41 @@ def test_refusals_end_with_status_2(here, capfd, words, said):
     assert runs() == [] and not list(here.glob("outputs/20*/*/.jobs"))
 
 
-def test_a_bug_ends_with_status_1_and_its_traceback(lab, capfd):
+def test_a_bug_ends_with_status_1_one_sentence_and_a_traceback_in_the_run(lab, capfd):
     assert call(*OWN, "labeler.how=raise", "seed=0,1") == 1
     err = capfd.readouterr().err
-    assert "lab/bomb.py" in err and "ValueError: a bad labeler" in err
+    assert "Bomb raised ValueError in start (lab/bomb.py, line 20): a bad labeler" in err
+    assert "Traceback" not in err
     assert {run.info.status for run in runs()} == {"FAILED"} and len(runs()) == 2
     assert "a bad labeler" in stored(runs()[0], "traceback.txt").read_text()
     assert call(*OWN, "labeler.how=not") == 0  # the next command is not disturbed
+
+
+def test_files_of_ones_own_that_cannot_be_read_name_file_and_line(lab, capfd):
+    (lab / "broken.py").write_text("x = 1\ndef f(:\n")
+    for text, says in {
+        "_target_: lab.broken.Bomb\n": "lab/broken.py, line 2: invalid syntax (labeler._target_)",
+        "_target_: lab.bomb.Bomb\n\thow: not\n": "labeler/bomb.yaml, line 2: found character",
+    }.items():
+        (lab / "conf" / "labeler" / "bomb.yaml").write_text(text)
+        assert call(*OWN) == 2
+        err = capfd.readouterr().err
+        assert says in err and "Traceback" not in err
+
+
+def test_a_probe_that_fails_costs_no_run(lab, capfd):
+    (lab / "conf" / "probe").mkdir()
+    for name, returned in {"good": '{"worst": 0.125}', "bad": '"text"'}.items():
+        code = f"class P(Probe):\n    def measure(self, *given):\n        return {returned}\n"
+        (lab / f"{name}.py").write_text(f"from sdsl.api import Probe\n{code}")
+        (lab / "conf" / "probe" / f"{name}.yaml").write_text(f"_target_: lab.{name}.P\n")
+    assert call("--config-dir", "lab/conf", *TINY, "probe=good", "seed=0,1") == 0
+    assert "worst" in (out := capfd.readouterr().out) and "0.125 ± 0" in out
+    assert runs()[0].data.metrics["probed.worst"] == 0.125
+    assert call("--config-dir", "lab/conf", *TINY, "probe=bad") == 1
+    out, err = capfd.readouterr()
+    assert "P.measure (lab/bad.py) returned the str 'text'; it must return a dict" in err
+    assert "Acc_t" in out and [run.info.status for run in runs()] == ["FINISHED"] * 3
 
 
 def test_without_a_screen_runs_are_kept_and_failures_count(lab, capfd):
