@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from dataset_support import ARCHIVE, EIGHT, REAL, dataset, gzipped, zipped
 
-from sdsl.datasets import load
+from sdsl.datasets import load, sources
 from sdsl.errors import UserError
 
 OFFLINE = {  # rows, features, classes, segments after gold, standing
