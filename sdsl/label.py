@@ -16,6 +16,7 @@ from sdsl import interrupt
 from sdsl.config import refusals, seeds
 from sdsl.config.compose import home
 from sdsl.errors import UserError
+from sdsl.launch.compiling import announced
 from sdsl.use.config import TEXTS, label_settings
 
 if TYPE_CHECKING:  # torch and pandas take seconds, and --help should not
@@ -50,7 +51,7 @@ def run(config: dict[str, Any]) -> None:
     from sdsl.use.deployment import opened
 
     given, seed = label_settings(config)
-    with opened(given, config, seed) as deployment:
+    with announced(note), opened(given, config, seed) as deployment:
         screen = Screen(deployment)
         try:
             for i, found in enumerate(deployment.looks(given)):

@@ -143,7 +143,7 @@ def test_modules_and_extras_named_in_a_page_exist(page):
     text = page.read_text(encoding="utf-8")
     for module in re.findall(r"python -m ([\w.]+)", text):
         assert importlib.util.find_spec(module), module
-    for extra in re.findall(r"pip install -e '\.\[([\w,]+)\]'", text):
+    for extra in re.findall(r"pip install .*-e '\.\[([\w,]+)\]'", text):
         assert set(extra.split(",")) <= set(PROJECT["optional-dependencies"])
 
 
@@ -169,6 +169,22 @@ def test_every_method_and_sweep_stands_in_its_table():
     assert set(support.METHODS) <= set(re.findall(r"`(\w+)`", methods))
     sweeps = (ROOT / "sweeps" / "README.md").read_text(encoding="utf-8")
     assert [f.stem for f in (ROOT / "sweeps").glob("*.yaml") if f"`{f.stem}`" not in sweeps] == []
+
+
+def test_the_tested_versions_are_those_of_pyproject():
+    """Lower bounds as in .ci/lowest.txt, exact ones as the results were made; CI's Pythons."""
+    lowest, exact, made = (
+        dict(re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / file).read_text(encoding="utf-8"), re.M))
+        for file in (".ci/lowest.txt", ".ci/constraints.txt", "outputs/paper/environment.txt")
+    )
+    listed = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["data"]
+    assert dict(line.split(">=") for line in listed) == lowest
+    assert len(PROJECT["dependencies"]) <= 12
+    assert {name: made[name] for name in lowest} == {name: exact[name] for name in lowest}
+    pythons = [found[1] for c in PROJECT["classifiers"] if (found := re.search(r":: (3\.\d+)", c))]
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert re.findall(r'python-version: "([\d.]+)"', workflow) == pythons
+    assert f"You need Python {', '.join(pythons)}." in (ROOT / "README.md").read_text()
 
 
 def test_the_citation():

@@ -19,6 +19,11 @@ def home() -> Path:
     return package if (package / "conf").is_dir() else package.parent
 
 
+def user_cache() -> Path:
+    """The folder of sdsl in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "sdsl")
+
+
 def composed(*overrides: str, config_dir: str | None = None) -> dict[str, Any]:
     """The resolved config of a command line, as a plain dict; `config_dir` as in --config-dir."""
     return deepcopy(_composed(overrides, config_dir))

@@ -59,7 +59,7 @@ def load(section: Mapping[str, Any], data: DataConfig) -> Table:
         log.info("data %s: %s, %s, %s", name, table.source, table.standing, table.sha256)
         at = ordered(order, table.X, table.y)
         return replace(table, name=name, X=np.ascontiguousarray(table.X[at]), y=table.y[at])
-    hint = next((source.hint() for source in sources if isinstance(source, Known)), "")
+    hint = next(filter(None, (source.hint() for source in reversed(sources))), "")
     raise UserError(f"{name}: none of its sources has the data. {hint}")
 
 

@@ -2,13 +2,11 @@
 
 import contextlib
 import hashlib
-import io
 import logging
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-import pooch
-
+from sdsl.config.compose import user_cache
 from sdsl.core.rows import Table
 from sdsl.core.state import load_state, save_state, write_whole
 from sdsl.datasets.files import Content, one_line, user_path
@@ -20,7 +18,7 @@ VERSION = 5  # raise it when reading changes, so that older entries are not used
 
 def folder(setting: str | None, name: str) -> Path:
     """A sub-folder of the cache: `data.cache`, or the user's own."""
-    path = user_path(setting or str(pooch.os_cache("sdsl"))) / name
+    path = user_path(setting or str(user_cache())) / name
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
@@ -65,15 +63,17 @@ def fetch(
 
 
 def _download(url: str) -> bytes:
+    import requests  # comes with MLflow
+
     logging.getLogger(__name__).info("downloading %s", url)
-    download = io.BytesIO()
     try:
-        pooch.HTTPDownloader(timeout=60)(url, download, None)
+        answer = requests.get(url, timeout=60)
+        answer.raise_for_status()
+        return answer.content
     except OSError as error:  # the errors of requests are OSErrors
         why = f"the download failed ({type(error).__name__})"
         hint = "Check the connection, put the file into data.root, or set data.download=false"
         raise UserError(f"{url}: {why}. {hint}.") from None
-    return download.getvalue()
 
 
 def _fits(data: bytes, hashes: Collection[str]) -> bool:

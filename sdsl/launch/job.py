@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from sdsl import interrupt
 from sdsl.errors import ComponentError, UserError
+from sdsl.launch.compiling import announced
 from sdsl.launch.report import Report, Reporter, sweep_id
 from sdsl.tracking import provenance
 from sdsl.tracking.address import masked
@@ -140,7 +141,8 @@ class Job:
             checkpoint = Checkpoint(file, key, seconds, self.say)
             if setup.force or seconds is None:
                 checkpoint.remove()
-            trial = experiment.run(setup, seed, self.table, self.tell.step, checkpoint)
+            with announced(self.say):
+                trial = experiment.run(setup, seed, self.table, self.tell.step, checkpoint)
             made = self.ledger.log(run_id, group, seed, trial)
             checkpoint.remove()
         if trial.failure:  # the run is kept

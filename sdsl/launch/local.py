@@ -24,6 +24,7 @@ from omegaconf import DictConfig, open_dict
 
 from sdsl import interrupt
 from sdsl.errors import UserError
+from sdsl.launch import screen
 from sdsl.launch.job import plain
 from sdsl.launch.report import Report, Reporter
 from sdsl.tracking.address import masked
@@ -59,7 +60,10 @@ class LocalLauncher(Launcher):
         utils.setup_globals()
         utils.configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         Path(self.config.hydra.sweep.dir).mkdir(parents=True, exist_ok=True)
-        jobs = [self._job(n, words) for n, words in enumerate(job_overrides, initial_job_idx)]
+        jobs: list[Job] = []
+        for n, words in enumerate(job_overrides, initial_job_idx):
+            jobs.append(self._job(n, words))
+            screen.checked(len(jobs))
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         slots = min(len(jobs), self.n_jobs if self.n_jobs > 0 else cores or 1)
         log.info(f"Launching {len(jobs)} jobs in {slots} process{'es' if slots > 1 else ''}")

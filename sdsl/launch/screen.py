@@ -73,6 +73,12 @@ def end(whole: bool = True) -> str:
     return watch.stopped()
 
 
+def checked(jobs: int) -> None:
+    """For a launcher that checks all jobs before it starts the first: so many are right."""
+    if running is not None:
+        running.checked = jobs
+
+
 def count_jobs(config: DictConfig) -> int | None:
     """The number of jobs of Hydra's basic sweeper; None: another sweeper decides as it goes."""
     sweeper = config.hydra.sweeper
@@ -94,6 +100,7 @@ class Watch:
         self.folder, self.jobs, self.alone = folder, jobs, alone
         self.tracking, self.seeds = config.tracking, len(config.seed["values"])
         self.ledger: Any = None
+        self.checked = 0
         self.reports: list[Report] = []
         self.said: set[Any] = set()  # notes, and ends of jobs
         self.bar, self.over = Bar(), threading.Event()
@@ -132,6 +139,8 @@ class Watch:
 
     def _text(self) -> str:
         """'3 of 8 jobs, 1 failed, job 4: segment 12 of 31, 0:01:35 left'"""
+        if self.checked and not self.reports:
+            return f"{self.checked} of {self.jobs or 'an unknown number of'} jobs checked"
         ended = [report for report in self.reports if report.ended]
         text = f"{len(ended)} of {self.jobs or 'an unknown number of'} jobs"
         if failures := sum(bool(report.failure) for report in ended):

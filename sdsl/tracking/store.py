@@ -20,11 +20,11 @@ from typing import Any, cast
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
-import pooch
 from filelock import FileLock, Timeout
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
+from sdsl.config.compose import user_cache
 from sdsl.errors import UserError
 from sdsl.tracking.address import masked, shown, sqlite_file, store_uri
 
@@ -47,7 +47,7 @@ class Store:
     def __init__(self, uri: str | None, experiment: str, create: bool = True):
         self.uri, self.experiment = store_uri(uri), experiment
         name, self.artifacts = hashlib.sha256(self.uri.encode()).hexdigest()[:16], None
-        self.locks = Path(pooch.os_cache("sdsl"), "locks", name)
+        self.locks = Path(user_cache(), "locks", name)
         if file := sqlite_file(self.uri):
             self.locks, self.artifacts = (file.parent / "outputs" / n for n in ("locks", "mlruns"))
             if create and not _exists(file):

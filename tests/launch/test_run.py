@@ -4,11 +4,13 @@ import re
 import subprocess
 import sys
 
+import numba
 import pytest
 import yaml
 from cli import TINY, TINY_NAME, call, runs, status, stored
 
 from sdsl.core import state
+from sdsl.launch.compiling import TEXT, announced
 
 OWN = ("--config-dir", "lab/conf", *TINY, "labeler=bomb")
 
@@ -127,6 +129,16 @@ def test_a_stopped_run_goes_on_from_its_checkpoint(lab, here, monkeypatch, capfd
     stopped, *whole = runs()
     assert [run.info.status for run in (stopped, *whole)] == ["KILLED", "FINISHED", "FINISHED"]
     assert len({stored(run, "R.npy").read_bytes() for run in whole}) == 1
+
+
+def test_compiling_is_said_once_and_loading_is_not():
+    loop, said = numba.njit(lambda x: x + 1), []
+    with announced(said.append):
+        assert loop(1) == 2 and loop(1.5) == 2.5
+    assert said == [TEXT]
+    with announced(said.append):
+        assert loop(2) == 3
+    assert said == [TEXT]
 
 
 @pytest.mark.parametrize(("flag", "said"), [("--help", "oracle_labels"), ("--cfg=job", "_target_")])
