@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from sdsl.datasets.columns import Plan, prepare
-from sdsl.datasets.tables import encoded, read
+from sdsl.datasets.files import read
+from sdsl.datasets.tables import encoded, framed, written
 from sdsl.errors import UserError
 
 GOLD = pd.DataFrame(
