@@ -247,11 +247,12 @@ def _times(values: pa.Array, time_format: str | None) -> pd.Series:
 def _time_format(known: pa.Array) -> str | None:
     """The format in which all cells are times, if there is one.
 
-    Where the day or the month may come first, that by which the rows go back in time less often.
+    Where day or month may come first, that by which rows go back in time less often, or span less.
     """
     with warnings.catch_warnings(action="ignore"):  # of the second guess where days come first
         first = str(known[0]).strip()
         guesses = [guess_datetime_format(first, dayfirst=dayfirst) for dayfirst in (False, True)]
     found = {f: _times(known, f) for f in dict.fromkeys(("ISO8601", *guesses)) if f}
     fits = {f: times for f, times in found.items() if times.notna().all()}
-    return min(fits, key=lambda f: (fits[f].diff().dt.total_seconds() < 0).sum(), default=None)
+    back = {f: int((times.diff() < pd.Timedelta(0)).sum()) for f, times in fits.items()}
+    return min(fits, key=lambda f: (back[f], fits[f].max() - fits[f].min()), default=None)

@@ -54,6 +54,7 @@ def label_settings(config: Mapping[str, Any]) -> tuple[LabelSettings, int]:
         raise UserError(f"seed={seeds}: expected one whole number, 0 or more.")
     try:
         given["encoding"] = codecs.lookup(str(given["encoding"])).name
+        "".encode(given["encoding"])
     except LookupError as error:
-        raise UserError(f"encoding: {error}; expected utf-8, latin-1, cp1252, ...") from None
+        raise UserError(f"{error}. Expected encoding=latin-1, cp1252, utf-16, ...") from None
     return build(LabelSettings, given, "sdsl.label"), seeds[0]
