@@ -174,7 +174,8 @@ def _is_header(path: Path, fields: list[str], label: Label, known: Names, table:
     others are numbers; if all are names, or the line counts 0, 1, 2, ..., the user is asked.
     """
     by_label = str(label) in fields and not NUMBER.match(str(label))
-    words = not any(_is_number(field) or field.lower() in MISSING for field in fields)
+    dots = [field.replace(",", ".") for field in fields]
+    words = not any(NUMBER.match(field) or field.lower() in MISSING for field in dots)
     if by_label or words or (known and set(fields) <= set(known)):
         return True
     at = _position(label, len(fields))
@@ -189,10 +190,6 @@ def _is_header(path: Path, fields: list[str], label: Label, known: Names, table:
         return True
     unclear = f"the label {own!r} occurs in no other row, so this may be a header or a row"
     raise UserError(f"{path}, row 1: {unclear}; set dataset.header to true or to false.")
-
-
-def _is_number(cell: str) -> bool:
-    return bool(NUMBER.match(cell.replace(",", ".")))
 
 
 def _position(label: Label, width: int) -> int | None:

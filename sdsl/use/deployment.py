@@ -122,7 +122,10 @@ class Deployment:
         return 1, [], reason
 
     def _open(self, found: Input, version: list[int]) -> Opened:
-        names, is_gold = [one.name for one in self.plan.columns], self._is_gold(found.path)
+        names, is_gold = (
+            [one.name for one in self.plan.columns],
+            found.path.resolve() in self.gold.files,
+        )
         X, given, odd, rows = list[np.ndarray](), list[str | None](), Odd(), 0
         try:
             content = read_table(found.path)
@@ -142,9 +145,6 @@ class Deployment:
             some = ", ".join(other.index[:3])
             remarks.append(f"{other.sum()} of its labels are no class of gold ({some})")
         return Opened(found.name, version, content, np.concatenate(X), gold, labels, remarks)
-
-    def _is_gold(self, path: Path) -> bool:
-        return path.resolve() in self.gold.files
 
     def _pieces(self, content: Content) -> Iterator[Frame]:
         label, names = self.plan.label, [one.name for one in self.plan.columns]

@@ -6,7 +6,7 @@ import pytest
 
 from sdsl.datasets.columns import Odd, Plan, prepare
 from sdsl.datasets.files import read
-from sdsl.datasets.tables import encoded, framed, written
+from sdsl.datasets.tables import encoded, framed
 from sdsl.errors import UserError
 
 GOLD = pd.DataFrame(
@@ -122,11 +122,3 @@ def test_classes_are_ordered_as_numbers_where_they_are_numbers(tmp_path):
     (tmp_path / "x.csv").write_text("a,label\n1,10\n2,9.0\n3,b\n4,10\n")
     y, classes = encoded([framed(read(tmp_path / "x.csv"), "label")], "label")
     assert classes == ("9", "10", "b") and y.tolist() == [1, 0, 2, 1]
-
-
-def test_cells_are_written_back_as_they_were(tmp_path):
-    text = "a,label\n1.50,x\n007,\n"
-    (tmp_path / "x.csv").write_text(text)
-    frame = framed(read(tmp_path / "x.csv"), "label")
-    assert b"".join(written(frame.path, [frame])).decode() == text
-    assert frame.labels("label") == ["x", None]
