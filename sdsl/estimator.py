@@ -91,7 +91,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
             check_consistent_length(X, y := column_or_1d(y))
             X = X.rename(columns=str)
-            columns = prepare(X, "")
+            columns = prepare(X, "", keep=list(X.columns))
             X = columns.transform(X)
         else:
             X, y = validate_data(self, X, y, dtype=np.float32)

@@ -23,20 +23,22 @@ if TYPE_CHECKING:  # torch and pandas take seconds, and --help should not
     from sdsl.datasets.files import Input
     from sdsl.use.deployment import Deployment
 
+SET_ASIDE, ALARM = 3, 4  # exit codes; 2: refused
+FEW = 5  # rows of a class in gold
 SHOWN = ("confidence", "drift", "accuracy", "balanced_accuracy")  # where a record has them
 
 
 def main() -> None:
     os.environ |= {"SDSL_HOME": str(home()), "HYDRA_FULL_ERROR": "1"}  # Hydra raises its refusals
     interrupt.install()
-    found: list[DictConfig] = []
+    found, status = list[DictConfig](), 0
     compose = hydra.main(config_path=str(home() / "conf"), config_name="config", version_base="1.3")
     try:
         words = [_quoted(word) for word in seeds.rewrite(sys.argv[1:])]
         sys.argv[1:] = ["+command=label", *words]
         compose(lambda config: found.append(config))()  # nothing for --help
         for config in found:
-            run(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]
+            status = run(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]
     except refusals.REFUSED as error:
         print(refusals.message(error), file=sys.stderr)
         sys.exit(2)
@@ -44,10 +46,11 @@ def main() -> None:
         interrupt.leave(stop)
     finally:
         del os.environ["HYDRA_FULL_ERROR"]
+    sys.exit(status)
 
 
-def run(config: dict[str, Any]) -> None:
-    """Label all that is new; with watch=true, all that comes, until stopped."""
+def run(config: dict[str, Any]) -> int:
+    """Label all that is new; with watch=true, all that comes, until stopped. The exit code."""
     from sdsl.use.deployment import opened
 
     given, seed = label_settings(config)
@@ -57,11 +60,17 @@ def run(config: dict[str, Any]) -> None:
             for i, found in enumerate(deployment.looks(given)):
                 if screen.label(found, given.segment_size) or not i:
                     screen.log(config["tracking"]["uri"], config["tracking"]["experiment"])
+                if given.strict and screen.alarms:
+                    return ALARM
         except KeyboardInterrupt:
             if not given.watch:  # a watch is meant to be stopped
                 raise
+        aside = {one.name for one in deployment.looked} & {*deployment.book.aside}
         if not screen.lines:
-            print(f"Nothing new: {len(deployment.book.done)} files are labelled in {given.out}.")
+            done = f"{len(deployment.book.done)} files are labelled in {given.out}"
+            more = f", {len(aside)} are still set aside" if aside else ""
+            print(f"Nothing new: {done}{more}.")
+        return SET_ASIDE if aside else 0
 
 
 def _quoted(word: str) -> str:
@@ -76,9 +85,24 @@ class Screen:
     def __init__(self, deployment: "Deployment"):
         self.deployment = deployment
         self.changed: set[str] = set()  # files that were mentioned
-        self.lines = 0  # of results
+        self.lines = self.alarms = 0  # lines of results, segments with an alarm
         if not deployment.book.done:
-            note("Columns, as gold has them:", *deployment.plan.told())
+            self.begin()
+
+    def begin(self) -> None:
+        """What gold is and how it is read."""
+        names, gold = self.deployment.follower.monitor.classes, self.deployment.gold
+        counts = self.deployment.follower.gold.y.bincount().tolist()
+        rows = [f"{n} {name}" for name, n in zip(names, counts, strict=True)]
+        lines = [f"Gold: {len(gold.y)} rows: {', '.join(rows)}."]
+        if gold.left_out:
+            lines.append(f"Rows without a label, left out of gold: {gold.left_out}.")
+        if few := [row for row, n in zip(rows, counts, strict=True) if n < FEW]:
+            why = f"a class with fewer than {FEW} rows of gold is hardly learnt"
+            lines.append(f"Warning: {', '.join(few)}: {why}. Give more if you can.")
+        note(*lines)
+        note("Columns, as gold has them:", *self.deployment.plan.told())
+        note("In the copies, a column `label` of a file is called `label_given`.")
 
     def label(self, found: "Sequence[Input]", size: int | None) -> bool:
         """Label all new files of these; whether there were any."""
@@ -96,6 +120,9 @@ class Screen:
                 numbers = [f"{k} {record[k]:.3f}" for k in SHOWN if k in record]
                 rows = f"{record['rows']} rows in {record['seconds']:.1f} s"
                 self.result(f"{record['files']}: {', '.join([rows, *numbers])}")
+                self.alarms += bool(record["warnings"])
+                if record["remarks"]:
+                    self.result(f"  remark: {record['remarks']}")
                 if record["warnings"]:
                     self.result(f"  warning: {record['warnings']}")
             if waiting:

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -62,12 +62,12 @@ def load_state(path: str | Path) -> Any:
         raise UserError(f"{path}: not a whole state file of sdsl ({e}).") from None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """A reader sees the old file or the new one, also after a crash."""
+def write_whole(path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Write bytes, or pieces of them. Readers see the old file or the new, also after a crash."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -64,6 +64,13 @@ def read(path: Path) -> Content:
     return Content(path, data, PurePosixPath(name.lower()).suffix)
 
 
+def read_table(path: Path) -> Content:
+    """The bytes of a file that can be written back."""
+    if not is_readable(path):
+        raise UserError(f"{path}: expected {', '.join(TABLES)}, plain or with .gz.")
+    return read(path)
+
+
 def raw(path: Path) -> bytes:
     """The bytes as they lie on the disk."""
     try:
@@ -131,6 +138,9 @@ def inputs(patterns: Sequence[str], out: Path | None = None) -> list[Input]:
     """Every table of paths, folders and globs, by name; files below `out` are no input."""
     found: dict[str, Input] = {}
     for pattern in patterns:
+        if out and (root := _root(user_path(pattern))).resolve().is_relative_to(out.resolve()):
+            why = f"files={pattern} are in the folder {root}, which out={out} is or holds"
+            raise UserError(f"{why}. Choose another out=, such as out={root}_labelled.")
         for path, root in _expand(user_path(pattern)):
             name, own = path.relative_to(root).as_posix(), path.resolve()
             if out is not None and own.is_relative_to(out.resolve()):
@@ -143,15 +153,22 @@ def inputs(patterns: Sequence[str], out: Path | None = None) -> list[Input]:
 
 def _expand(path: Path) -> list[tuple[Path, Path]]:
     """(file, the folder that its name counts from)."""
-    if path.is_dir():
-        root, matches = path, list(path.rglob("*"))
-    elif path.exists() or not glob.has_magic(str(path)):
-        return [(path, path.parent)]
+    if (root := _root(path)) == path.parent and (path.exists() or not glob.has_magic(str(path))):
+        return [(path, root)]
+    if root == path:
+        matches = list(path.rglob("*"))
     else:
-        root = next(part for part in path.parents if not glob.has_magic(str(part)))
         matches = [Path(match) for match in glob.glob(str(path), recursive=True)]
     visible = [m for m in matches if not any(p.startswith(".") for p in m.relative_to(root).parts)]
     return [(match, root) for match in visible if is_readable(match) and match.is_file()]
+
+
+def _root(path: Path) -> Path:
+    """The folder of a path, folder or glob."""
+    if path.is_dir():
+        return path
+    known = path.exists()
+    return next(part for part in path.parents if known or not glob.has_magic(str(part)))
 
 
 def is_readable(path: Path) -> bool:

@@ -206,6 +206,7 @@ class Own(FileSource):
     prepare: bool  # False: finite numbers only
     drop: list[str]
     use: list[str]
+    keep: list[str]
     segment_size: int | None
 
     def contents(self, data: DataConfig) -> Contents:
@@ -218,7 +219,7 @@ class Own(FileSource):
     def plan(self, frames: Sequence[Frame], label: str, first: int | None) -> Plan:
         size = first or self.segment_size
         gold = pd.concat([frame.columns[:size] for frame in frames], ignore_index=True)[:size]
-        return prepare(gold, label, self.drop, self.use, "dataset.", not self.prepare)
+        return prepare(gold, label, self.drop, self.use, "dataset.", not self.prepare, self.keep)
 
 
 class Drawn(Source):

@@ -4,11 +4,13 @@ The cells of a text file stay text, so that a file that is written back has the 
 parses numbers exactly; pandas' own parser and `pandas.to_numeric` differ in the last digit.
 """
 
-import gzip
+import codecs
 import io
 import re
-from collections.abc import Collection, Sequence
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -26,19 +28,23 @@ Names = Collection[str]
 # How files spell a missing value.
 MISSING = ("", "?", "na", "n/a", "#na", "#n/a", "<na>", "nan", "-nan", "+nan", "nat", "null")
 HINTS = {"columns, got": 'Is a quote (") missing, or was the file cut short?'}
-HINTS["utf-8"] = "Save the table as CSV in UTF-8."
+HINTS["utf-8"] = "Save it as CSV in UTF-8; python -m sdsl.label also reads encoding=latin-1."
 NUMBER = re.compile(r"(?i)^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?|inf(inity)?)$")
+# A cell of a line that semicolons separate: a comma in it is that of a decimal number.
+DECIMAL = re.compile(rb"[^,]*|\s*[-+]?\d*,\d+\s*")
+PIECE, PIECE_ROWS = 2**23, 100_000  # of a file that is read in pieces: bytes of text, Parquet rows
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A file's columns, and how it is written."""
+    """The columns of a file, or of a piece of it, and how it is written."""
 
     path: Path
     columns: pd.DataFrame
     suffix: str  # .csv, .txt, .dat or .parquet
     delimiter: str = ","
     header: bool = False  # then row 1 is the header, as a spreadsheet counts
+    encoding: str = "utf-8"
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -51,74 +57,112 @@ class Frame:
         names = [*map(spelled, values.dictionary.to_pylist()), None]  # at the end: of null
         return [names[code] for code in values.indices.fill_null(len(names) - 1).to_pylist()]
 
-    def data(self, columns: pd.DataFrame) -> bytes:
-        """Columns as a file of this kind."""
-        buffer = io.BytesIO()
-        if self.suffix == ".parquet":
-            columns.to_parquet(buffer, index=False)
-        else:
-            columns.to_csv(buffer, index=False, sep=self.delimiter, header=self.header)
-        packed = self.path.name.lower().endswith(".gz")
-        return gzip.compress(buffer.getvalue(), mtime=0) if packed else buffer.getvalue()
-
-
-def read(path: Path, label: str, known: Names = ()) -> Frame:
-    """The columns of a file that can be written back; `known` names of columns tell a header."""
-    if not files.is_readable(path):
-        raise UserError(f"{path}: expected {', '.join(files.TABLES)}, plain or with .gz.")
-    return framed(files.read(path), label, known=known)
-
 
 def framed(content: Content, label: Label, header: bool | None = None, known: Names = ()) -> Frame:
-    """The columns of a file's bytes; header None: decide by `_is_header`."""
+    """All rows of a file."""
+    return next(pieces(content, label, known, header=header, whole=True))
+
+
+def pieces(
+    content: Content,
+    label: Label,
+    known: Names = (),  # names of columns, which tell a header
+    encoding: str = "utf-8",
+    header: bool | None = None,  # None: decide by `_is_header`
+    whole: bool = False,
+) -> Iterator[Frame]:
+    """The rows of a file, some megabytes at a time or, whole, all at once."""
     path, suffix = content.path, content.suffix
     if suffix not in files.TABLES:
         kinds = ", ".join(files.TABLES)
         raise UserError(f"{path}: unknown ending {suffix!r}; expected {kinds}, plain or packed.")
+    how = label, known, encoding, header
+    frames = _parquet(content, whole) if suffix == ".parquet" else _text(content, whole, *how)
     try:
-        frame = _parquet(content) if suffix == ".parquet" else _text(content, label, header, known)
+        for frame in frames:
+            for name in frame.columns.columns[frame.columns.columns.duplicated()]:
+                raise UserError(f"{path}: two columns have the name {name!r}. Rename one of them.")
+            yield frame
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         hint = next((HINTS[word] for word in HINTS if word in str(error)), "")
         raise UserError(f"{path}: not a readable {suffix}: {one_line(error)}. {hint}") from None
-    for name in frame.columns.columns[frame.columns.columns.duplicated()]:
-        raise UserError(f"{path}: two columns have the name {name!r}. Rename one of them.")
-    return frame
 
 
-def _parquet(content: Content) -> Frame:
+def _parquet(content: Content, whole: bool) -> Iterator[Frame]:
     file = parquet.ParquetFile(pa.BufferReader(content.data))
     # A pandas index is a column if it has a name.
     names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
-    if 4 * file.metadata.num_rows * len(names) > files.LIMIT:
+    if 4 * (rows := file.metadata.num_rows) * len(names) > files.LIMIT:
         raise UserError(f"{content.path}: {files.TOO_LARGE}")
-    columns = file.read(names).to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
-    return Frame(content.path, columns, ".parquet")
+    tables = [file.read(names)] if whole or not rows else file.iter_batches(PIECE_ROWS, None, names)
+    for table in tables:
+        columns = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
+        yield Frame(content.path, columns, ".parquet")
 
 
-def _text(content: Content, label: Label, header: bool | None, known: Names) -> Frame:
-    path, data = content.path, content.data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
-    data.decode()  # refuses any other encoding, for which Arrow has misleading words
+def _text(
+    content: Content, whole: bool, label: Label, known: Names, encoding: str, header: bool | None
+) -> Iterator[Frame]:
+    path, cells = content.path, content.data.decode(encoding)  # Arrow's words on it mislead
+    data = content.data if encoding == "utf-8" else cells.encode()
+    data, cells = data.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n"), ""
     first = re.match(rb"[^\r\n]*", data)[0]  # type: ignore[index]
-    delimiter = next((d for d in ",;\t" if d.encode() in first), " ")
-    if delimiter == " ":  # any run of blanks separates, as in the UCI files
+    if (delimiter := _delimiter(first)) == " ":  # any run of blanks separates, as in the UCI files
         data, delimiter = b"\n".join(b",".join(row.split()) for row in data.splitlines()), ","
     options = csv.ReadOptions(use_threads=False, autogenerate_column_names=True)
-    options.block_size = max(2**23, 16 * len(first))  # bytes; a row must fit
+    options.block_size = max(PIECE, 16 * len(first))  # bytes; a row must fit
     rules = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    names = csv.open_csv(pa.BufferReader(data), options, rules).schema.names
-    text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    fields = csv.open_csv(pa.BufferReader(data), options, rules).schema.names
+    text = csv.ConvertOptions(column_types=dict.fromkeys(fields, pa.string()))
     # Without threads, so that an error has the number of the row.
-    table = csv.read_csv(pa.BufferReader(data), options, rules, text)
+    reader = csv.open_csv(pa.BufferReader(data), options, rules, text)
+    tables = iter([reader.read_all()] if whole else (pa.Table.from_batches([b]) for b in reader))
+    table = next(tables)
     fields = [str(column[0]).strip() for column in table.columns]
-    table = table.rename_columns([str(i) for i in range(len(fields))])
+    names = [str(i) for i in range(len(fields))]
     if header is None:
-        header = _is_header(path, fields, label, known, table)
+        header = _is_header(path, fields, label, known, table.rename_columns(names))
     if header:
-        table = table.slice(1).rename_columns(fields)
+        table, names = table.slice(1), fields
     if not len(table):
         raise UserError(f"{path}: a header and no rows; expected rows with a label.")
-    columns = table.to_pandas(types_mapper=pd.ArrowDtype)
-    return Frame(path, columns, content.suffix, delimiter, header)
+    for rows in chain([table], tables):
+        columns = rows.rename_columns(names).to_pandas(types_mapper=pd.ArrowDtype)
+        yield Frame(path, columns, content.suffix, delimiter, header, encoding)
+
+
+def _delimiter(line: bytes) -> str:
+    """The first of , ; tab in the line, but ; beside commas that are decimal ones; else a blank."""
+    if b";" in line and all(map(DECIMAL.fullmatch, line.split(b";"))):
+        return ";"
+    return next((d for d in ",;\t" if d.encode() in line), " ")
+
+
+def written(path: Path, frames: Iterable[Frame]) -> Iterator[bytes]:
+    """The pieces of a table as the bytes of a file of its kind."""
+    name = path.name.lower()
+    packed = zlib.compressobj(wbits=31) if name.endswith(".gz") else None  # gzip without a time
+    table = name.removesuffix(".gz").endswith(".parquet")
+    for chunk in _parquet_bytes(frames) if table else _text_bytes(frames):
+        yield packed.compress(chunk) if packed else chunk
+    yield packed.flush() if packed else b""
+
+
+def _parquet_bytes(frames: Iterable[Frame]) -> Iterator[bytes]:
+    tables = (pa.Table.from_pandas(frame.columns, preserve_index=False) for frame in frames)
+    buffer, first = io.BytesIO(), next(tables)
+    with parquet.ParquetWriter(buffer, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+    yield buffer.getvalue()
+
+
+def _text_bytes(frames: Iterable[Frame]) -> Iterator[bytes]:
+    encoder = None
+    for frame in frames:
+        head = frame.header and not encoder
+        encoder = encoder or codecs.getincrementalencoder(frame.encoding)("backslashreplace")
+        yield encoder.encode(frame.columns.to_csv(index=False, sep=frame.delimiter, header=head))
 
 
 def _is_header(path: Path, fields: list[str], label: Label, known: Names, table: pa.Table) -> bool:
@@ -129,7 +173,8 @@ def _is_header(path: Path, fields: list[str], label: Label, known: Names, table:
     others are numbers; if all are names, or the line counts 0, 1, 2, ..., the user is asked.
     """
     by_label = str(label) in fields and not NUMBER.match(str(label))
-    words = not any(NUMBER.match(field) or field.lower() in MISSING for field in fields)
+    dots = [field.replace(",", ".") for field in fields]
+    words = not any(NUMBER.match(field) or field.lower() in MISSING for field in dots)
     if by_label or words or (known and set(fields) <= set(known)):
         return True
     at = _position(label, len(fields))
@@ -233,10 +278,14 @@ def missing(values: pa.Array) -> np.ndarray:
     return gone.to_numpy(zero_copy_only=False)
 
 
-def numbers(values: pa.Array) -> np.ndarray:
-    """[n] float64, NaN where a cell is no number."""
+def numbers(values: pa.Array, comma: bool = False) -> np.ndarray:
+    """[n] float64, NaN where a cell is no number; comma: decimals may have a comma."""
     if pa.types.is_string(values.type):
-        values = text(values)
+        try:  # Arrow's numbers are among ours
+            return values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid:
+            values = text(values)
+        values = pc.replace_substring(values, ",", ".") if comma else values
         values = pc.if_else(pc.match_substring_regex(values, NUMBER.pattern), values, None)
     try:
         return values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)

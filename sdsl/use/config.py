@@ -1,5 +1,6 @@
 """The settings of `python -m sdsl.label` beside those of a method: where files are."""
 
+import codecs
 from collections.abc import Mapping
 from dataclasses import fields, make_dataclass
 from typing import Annotated, Any
@@ -26,12 +27,15 @@ class LabelSettings:
     segment_size: Positive | None
     drop: Texts
     use: Texts
+    keep: Texts
+    encoding: Text
     watch: bool
     every: Annotated[float, Field(ge=0.1)]
+    strict: bool
 
 
 NAMES = [field.name for field in fields(LabelSettings)]
-TEXTS = ("gold", "files", "label", "out", "drop", "use")
+TEXTS = ("gold", "files", "label", "out", "drop", "use", "keep")
 # Hydra knows these names beside the sections of config.yaml; LabelSettings checks the values.
 Label = make_dataclass("Label", [(name, Any) for name in NAMES], bases=(sections.Config,))
 Label.__module__ = __name__  # launchers pickle what Hydra knows
@@ -48,4 +52,9 @@ def label_settings(config: Mapping[str, Any]) -> tuple[LabelSettings, int]:
         raise UserError(f"{missing[0]}= is missing. {expected}")
     if len(seeds := config["seed"]["values"]) != 1 or seeds[0] < 0:
         raise UserError(f"seed={seeds}: expected one whole number, 0 or more.")
+    try:
+        given["encoding"] = codecs.lookup(str(given["encoding"])).name
+        "".encode(given["encoding"])
+    except LookupError as error:
+        raise UserError(f"{error}. Expected encoding=latin-1, cp1252, utf-16, ...") from None
     return build(LabelSettings, given, "sdsl.label"), seeds[0]

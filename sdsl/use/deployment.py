@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,16 @@ from filelock import FileLock, Timeout
 
 from sdsl.core.finite import NotFinite
 from sdsl.core.state import write_whole
-from sdsl.datasets.columns import prepare
-from sdsl.datasets.files import Input, inputs, user_path
-from sdsl.datasets.tables import Frame, read
+from sdsl.datasets.columns import Odd, prepare
+from sdsl.datasets.files import Content, Input, inputs, read_table, user_path
+from sdsl.datasets.tables import NUMBER, Frame, pieces, written
 from sdsl.errors import UserError
 from sdsl.use.config import LabelSettings
 from sdsl.use.follower import Follower, foreign, loaded
 
 STATE = Path(".sdsl", "state.sdsl")
 READY = Path(".sdsl", "ready")
-GoldRows = dict[Path, int | None]  # resolved path -> rows at its beginning that are gold; None: all
+MOST_CLASSES, SOME_CLASSES = 100, 20  # numbers, and any labels of less than 3 rows each
 Records = list[dict[str, Any]]
 
 
@@ -53,23 +53,25 @@ class Opened:
 
     name: str
     version: list[int]  # as it was when it was read
-    frame: Frame
-    X: np.ndarray  # [n, d] the rows after gold
-    gold: list[str | None]  # the labels of gold's rows at its beginning
-    given: list[str | None]  # the labels that the file has for the other rows, if any
+    content: Content
+    X: np.ndarray  # [n, d] the rows that are not gold's
+    gold: np.ndarray  # [N] whether a row of the file is gold's
+    given: pd.Series  # [N] the labels that it has, None where there is none
+    remarks: list[str]  # on cells that were taken as missing
 
 
 class Deployment:
     """Made by `opened`, which holds the lock."""
 
-    def __init__(self, out: Path, follower: Follower, book: Book, gold: GoldRows):
+    def __init__(self, out: Path, follower: Follower, book: Book, gold: "Gold", encoding: str):
         self.out, self.follower, self.book, self.gold = out, follower, book, gold
-        self.plan = follower.columns
+        self.plan, self.encoding = follower.columns, encoding
+        self.looked: list[Input] = []  # the files found last
 
     def looks(self, given: LabelSettings) -> Iterator[list[Input]]:
         """The files that are there: once, or with watch=true again and again."""
         while True:
-            found = inputs(given.files, self.out)
+            found = self.looked = inputs(given.files, self.out)
             if not given.watch:
                 if not found:
                     raise UserError(f"files={', '.join(given.files)}: there is no such file.")
@@ -81,7 +83,7 @@ class Deployment:
 
     def new(self, found: Sequence[Input]) -> list[Input]:
         """Files that are neither done nor set aside as they are now."""
-        book, gold = self.book, {path for path, rows in self.gold.items() if rows is None}
+        book, gold = self.book, {path for path, all_of_it in self.gold.files.items() if all_of_it}
         some = [i for i in found if i.name not in book.done and i.path.resolve() not in gold]
         return [i for i in some if book.aside.get(i.name, ([], ""))[0] != i.version()]
 
@@ -120,20 +122,37 @@ class Deployment:
         return 1, [], reason
 
     def _open(self, found: Input, version: list[int]) -> Opened:
-        names, label = [column.name for column in self.plan.columns], self.plan.label
+        names, is_gold = (
+            [one.name for one in self.plan.columns],
+            found.path.resolve() in self.gold.files,
+        )
+        X, given, odd, rows = list[np.ndarray](), list[str | None](), Odd(), 0
         try:
-            frame = read(found.path, label, [*names, *self.plan.ignored, label])
-            gold = self.gold.get(found.path.resolve()) or 0
-            X = self.plan.transform(frame.columns.filter(items=names).iloc[gold:], before=gold)
+            content = read_table(found.path)
+            for frame in self._pieces(content):
+                given += frame.labels(self.plan.label)
+                new = self.plan.transform(frame.columns.filter(items=names), rows, odd)
+                X.append(new[pd.isna(given[rows:])] if is_gold else new)
+                rows = len(given)
+            remarks = self.plan.remarks(odd, rows)
         except UserError as error:
             reason = str(error).removeprefix(str(found.path)).lstrip(":, ")
             raise UserError(f"{found.name}: {reason}") from None
-        given = frame.labels(label)
-        return Opened(found.name, version, frame, X, given[:gold], given[gold:])
+        labels = pd.Series(given, dtype=object)
+        gold = labels.notna().to_numpy() & is_gold
+        other = labels[~gold].value_counts().drop(self.follower.monitor.classes, errors="ignore")
+        if len(other):
+            some = ", ".join(other.index[:3])
+            remarks.append(f"{other.sum()} of its labels are no class of gold ({some})")
+        return Opened(found.name, version, content, np.concatenate(X), gold, labels, remarks)
+
+    def _pieces(self, content: Content) -> Iterator[Frame]:
+        label, names = self.plan.label, [one.name for one in self.plan.columns]
+        return pieces(content, label, [*names, *self.plan.ignored, label], self.encoding)
 
     def _label(self, files: Sequence[Opened], size: int | None) -> Records:
         X, follower = np.concatenate([file.X for file in files]), self.follower
-        truth = pd.Series([name for file in files for name in file.given], dtype=object)
+        truth = pd.concat([file.given[~file.gold] for file in files], ignore_index=True)
         parts = np.array_split(np.arange(len(X)), max(1, round(len(X) / size)) if size else 1)
         classes, names = np.array(follower.monitor.classes), ", ".join(one.name for one in files)
         codes, confidence = np.zeros(len(X), int), np.zeros(len(X))
@@ -143,6 +162,7 @@ class Deployment:
             right = known == classes[codes[known.index]]
             record = follower.records[-1]
             record["files"] = f"{names} ({i} of {len(parts)})" if len(parts) > 1 else names
+            record["remarks"] = "; ".join(line for file in files for line in file.remarks)
             if len(known):
                 record["accuracy"] = float(right.mean())
                 record["balanced_accuracy"] = float(right.groupby(known).mean().mean())
@@ -159,14 +179,31 @@ class Deployment:
 
     def _write(self, file: Opened, labels: np.ndarray, confidence: np.ndarray) -> None:
         """The file with `label` and `confidence`; gold rows keep their own label."""
-        columns = file.frame.columns.copy()
-        if "label" in columns and any(file.given):
-            columns = columns.rename(columns={"label": "label_given"})
-        columns["label"] = np.concatenate([np.array(file.gold, dtype=labels.dtype), labels])
-        columns["confidence"] = np.concatenate([np.ones(len(file.gold)), confidence]).round(6)
+        rows = len(file.gold)
+        added = {"label": np.empty(rows, labels.dtype), "confidence": np.ones(rows)}
+        added["label"][~file.gold], added["confidence"][~file.gold] = labels, confidence.round(6)
+        added["label"][file.gold] = file.given[file.gold].to_numpy().astype(labels.dtype)
+        empty = self.plan.label if file.given[~file.gold].isna().all() else None
         target = self.out / READY / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, file.frame.data(columns))
+        write_whole(target, written(target, self._labelled(file, added, empty)))
+
+    def _labelled(
+        self, file: Opened, added: Mapping[str, np.ndarray], empty: str | None
+    ) -> Iterator[Frame]:
+        """The file's pieces with the columns; one of that name stays as ..._given unless empty."""
+        row = 0
+        for frame in self._pieces(file.content):
+            columns = frame.columns.copy(deep=False)
+            for name, values in added.items():
+                if name in columns and name != empty:
+                    given = f"{name}_given"
+                    while given in columns:
+                        given += "_given"
+                    columns = columns.rename(columns={name: given})
+                columns[name] = values[row : row + len(columns)]
+            row += len(columns)
+            yield replace(frame, columns=columns)
 
     def save(self) -> None:
         """From here on the labels count."""
@@ -187,10 +224,11 @@ class Deployment:
 @contextmanager
 def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterator[Deployment]:
     """The deployment of the folder `out`, new or as it was left, for this process alone."""
-    out, (frame, y, gold) = user_path(given.out), read_gold(given.gold, given.label)
-    plan = prepare(frame, given.label, given.drop, given.use)
-    labels, codes = np.unique(y, return_inverse=True)
-    follower, book = Follower(config, plan.transform(frame), codes, labels, seed, plan), Book()
+    out, gold = user_path(given.out), read_gold(given.gold, given.label, given.encoding)
+    plan = prepare(gold.columns, given.label, given.drop, given.use, keep=given.keep)
+    labels, codes = np.unique(gold.y, return_inverse=True)
+    X, book = plan.transform(gold.columns, odd=Odd()), Book()
+    follower = Follower(config, X, codes, labels, seed, plan)
     try:
         (out / STATE).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -202,7 +240,7 @@ def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterat
                 with loaded(out / STATE, foreign(config)) as (follower, state):
                     book = Book(**state["deployment"])
                 refuse_others(follower, fresh, out)
-            deployment = Deployment(out, follower, book, gold)
+            deployment = Deployment(out, follower, book, gold, given.encoding)
             deployment.publish()
             yield deployment
     except Timeout:
@@ -214,7 +252,7 @@ def refuse_others(old: Follower, new: Follower, out: Path) -> None:
 
     def begun(one: Follower) -> dict[str, Any]:
         gold = one.columns, one.labels.tolist(), one.gold.X.numpy().tobytes(), one.gold.y.tolist()
-        return {**one.config, "seed": one.seed, "gold, label=, drop= or use=": gold}
+        return {**one.config, "seed": one.seed, "gold, label=, drop=, use= or keep=": gold}
 
     was, now = begun(old), begun(new)
     if others := [name for name in now if was[name] != now[name]]:
@@ -222,26 +260,50 @@ def refuse_others(old: Follower, new: Follower, out: Path) -> None:
         raise UserError(f"{text} Use the same, or another out=.")
 
 
-def read_gold(patterns: Sequence[str], label: str) -> tuple[pd.DataFrame, np.ndarray, GoldRows]:
-    """(columns, labels [g], rows by file) of the gold files, each up to a row without a label."""
-    frames = [read(found.path, label) for found in inputs(patterns)]
-    if not frames:
+@dataclass
+class Gold:
+    """The rows of the gold files that have a label."""
+
+    columns: pd.DataFrame
+    y: np.ndarray  # [g] labels
+    left_out: int  # rows without a label
+    files: dict[Path, bool]  # resolved path -> whether its last row has a label
+
+
+def read_gold(patterns: Sequence[str], label: str, encoding: str) -> Gold:
+    """Rows without a label are left out; if a file ends with some, they are to be labelled."""
+    parts, labels, ends = list[pd.DataFrame](), list[str | None](), dict[Path, bool]()
+    for found in inputs(patterns):
+        before = len(parts)
+        for frame in pieces(read_table(found.path), label, (), encoding):
+            if label not in frame.columns:
+                there = ", ".join(frame.columns.columns[:20])
+                raise UserError(f"{found.path}: there is no column '{label}'; it has {there}.")
+            labels += (given := frame.labels(label))
+            parts.append(frame.columns[pd.notna(given)].drop(columns=label))
+        if not any(map(len, parts[before:])):
+            raise UserError(f"{found.path}: no row has a label in the column {label}.")
+        ends[found.path.resolve()] = labels[-1] is not None
+    if not parts:
         raise UserError(f"gold={', '.join(patterns)}: there is no such file.")
-    parts, labels, taken = [], [], {}
-    for frame in frames:
-        if label not in frame.columns:
-            there = ", ".join(frame.columns.columns[:20])
-            raise UserError(f"{frame.path}: there is no column '{label}'; it has {there}.")
-        given = [*frame.labels(label), None]
-        if not (count := given.index(None)):
-            raise UserError(f"{frame.path}: the first row has no label; gold begins with labels.")
-        parts.append(frame.columns.iloc[:count].drop(columns=label))
-        labels += given[:count]
-        taken[frame.path.resolve()] = count if count < len(frame) else None
     if any(set(part.columns) != set(parts[0].columns) for part in parts):
         raise UserError("The gold files have different columns; give files of one kind.")
-    if len(set(labels)) < 2:
-        raise UserError(f"gold has one class only ({labels[0]}); expected at least two.")
-    numbers = all(re.fullmatch(r"-?(0|[1-9]\d{0,17})", str(name)) for name in labels)
-    y = np.array(labels, dtype=np.int64 if numbers else str)
-    return pd.concat(parts, ignore_index=True), y, taken
+    frame = pd.concat(parts, ignore_index=True)
+    names = [name for name in labels if name is not None]
+    return Gold(frame, classes(names, label), len(labels) - len(names), ends)
+
+
+def classes(names: Sequence[str], label: str) -> np.ndarray:
+    """[g] labels, whole numbers as such; one class and quantities are refused."""
+    found = len(different := set(names))
+    if found < 2:
+        raise UserError(f"gold has one class only ({names[0]}); expected at least two.")
+    numbers = all(map(NUMBER.match, different))
+    most = min(MOST_CLASSES, len(names) / 3) if numbers else len(names) / 3
+    if found > max(SOME_CLASSES, most):
+        kind = "numbers" if numbers else "texts"
+        why = f"{label}: {found} different {kind} in {len(names)} rows of gold are no classes"
+        hint = "a column of ranges (low, high)" if numbers else "another column"
+        raise UserError(f"{why}, and this command predicts classes. Give label={hint}.")
+    whole = all(re.fullmatch(r"-?(0|[1-9]\d{0,17})", name) for name in different)
+    return np.array(names, dtype=np.int64 if whole else str)

@@ -43,6 +43,7 @@ SECTIONS = ("method", "labeler", "replay", "lookback", "learner", "stream")  # o
 # The first columns of the history; then class shares and what the method logs.
 RECORD = ("step", "rows", "seconds", "note", "warnings", "confidence", "drift", "far", "valley")
 CHUNK = 10_000  # rows asked for at a time
+MOST = 100_000  # rows of a segment that the method is given: of a longer one every second, third...
 ARRAYS = Plan([], [], "")  # rows come as arrays, not as tables
 log = logging.getLogger(__name__)
 
@@ -84,11 +85,14 @@ class Follower:
         start, y, confidence = time.perf_counter(), np.zeros(0, np.int64), np.zeros(0)
         record: dict[str, Any] = {"rows": len(X), "note": "", "warnings": "empty segment"}
         if len(X):
-            y, p, note, logged = self._learn(X)
+            seen = X[:: -(-len(X) // MOST)]
+            y, p, note, logged = self._learn(seen)
             confidence, record["note"] = p[np.arange(len(y)), y], note
-            signs, alarms = self.monitor.judge(X, y)
+            signs, alarms = self.monitor.judge(seen, y)
             record |= {"warnings": "; ".join(alarms), "confidence": float(confidence.mean())}
             record = {name: float(value) for name, value in logged.items()} | record | signs
+            if len(seen) < len(X):
+                y, confidence = self.ask(X)
         record |= {"step": self.adaptation.t, "seconds": time.perf_counter() - start}
         self.records.append(record)
         if record["warnings"]:
@@ -124,6 +128,15 @@ class Follower:
         y, learner = self._ask(X, Learner.predict), self.adaptation.learner
         check_tensor(learner.classifier, "labels", torch.from_numpy(y), (len(X),), len(self.labels))
         return y
+
+    def ask(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(classes [n], confidence [n]) by the model as it is now, in memory that X sets."""
+        y, confidence = np.zeros(len(X), np.int64), np.zeros(len(X))
+        for rows in np.array_split(np.arange(len(X)), len(X) // CHUNK + 1):
+            p = self._ask(X[rows], probabilities)
+            y[rows] = p.argmax(1)
+            confidence[rows] = self._cautious(p, X[rows])[np.arange(len(rows)), y[rows]]
+        return y, confidence
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
         """[n, C] by the model as it is now."""

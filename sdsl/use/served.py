@@ -31,13 +31,13 @@ NAME, STATE = "model", "state.sdsl"
 
 
 class Served(NamedTuple):
-    """Rows to labels, for `mlflow models serve`."""
+    """Rows to labels and how sure they are, for `mlflow models serve`."""
 
     follower: Follower
 
-    def predict(self, rows: pd.DataFrame) -> np.ndarray:
-        follower = self.follower
-        return follower.labels[follower.predict(follower.columns.transform(rows))]
+    def predict(self, rows: pd.DataFrame) -> pd.DataFrame:
+        y, confidence = self.follower.ask(self.follower.columns.transform(rows))
+        return pd.DataFrame({"label": self.follower.labels[y], "confidence": confidence})
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any]) -> Served:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sdsl.config.sections import DataConfig
 from sdsl.core.state import load_state
 from sdsl.datasets import check, load, tables
+from sdsl.datasets.files import read_table
 from sdsl.errors import UserError
 
 SAME = settings.get_profile("ci")  # the same examples every time, on any machine
@@ -75,11 +76,11 @@ def test_numbers_and_text_are_read_and_written_as_they_are(tmp_path, rows):
     for path in [tmp_path / f"x{ending}" for ending in (".csv", ".csv.gz", ".parquet")]:
         table.to_parquet(path) if path.suffix == ".parquet" else table.to_csv(path, index=False)
         for _ in range(2):  # the second time as it was written back
-            frame = tables.read(path, "y")
+            frame = tables.framed(read_table(path), "y")
             u = tables.numbers(tables.arrow(frame.columns["u"]))
             assert np.array_equal(u, table["u"], equal_nan=True)
             assert frame.columns["v"].tolist() == table["v"].tolist()
-            path.write_bytes(frame.data(frame.columns))
+            path.write_bytes(b"".join(tables.written(path, [frame])))
 
 
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)

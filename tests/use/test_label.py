@@ -61,14 +61,6 @@ def test_every_file_is_labelled_once(days, capfd):
     assert before == {file.name: file.stat().st_mtime_ns for file in Path("done").iterdir()}
 
 
-def test_cells_stay_as_they_were(days):
-    Path("in/day9.csv").write_text("a,b,c,note\n1.500,-0.10,1e-3,é;x\n2,3,4,\n")
-    pd.read_csv("gold.csv").assign(note="é;x").to_csv("gold.csv", index=False)
-    assert call("drop=[note]", "files=in/day9.csv") == 0
-    lines = Path("done/day9.csv").read_text().splitlines()
-    assert lines[1].startswith("1.500,-0.10,1e-3,é;x,") and lines[2].startswith("2,3,4,,")
-
-
 def test_days_one_by_one_or_at_once_and_the_class_give_the_same_labels(days):
     assert call("out=at_once", "seed=4") == 0
     os.rename("in", "later")
@@ -90,7 +82,7 @@ def test_days_one_by_one_or_at_once_and_the_class_give_the_same_labels(days):
 def test_one_run_in_mlflow_is_continued(days, table):
     os.rename("in/day5.csv", "day5.csv")
     (table[180:240].drop(columns="kind") + 50).to_parquet("in/day3.parquet", index=False)
-    assert call() == 0
+    assert call("strict=true") == 4 and len(labelled(count=4)) == 240  # an alarm, all labelled
     os.rename("day5.csv", "in/day5.csv")
     assert call() == 0
     run = deployment_run()
@@ -115,21 +107,19 @@ def test_the_next_call_logs_segments_that_one_could_not(days, capfd):
     assert [step for step, _ in points("rows")] == [1, 2, 3, 4, 5]
 
 
-def test_gold_and_files_in_one_file(here, table):
-    mixed = table.copy()
-    mixed.loc[60:, "kind"] = ""
+def test_gold_and_files_in_one_file(here, table, capfd):
+    """A row in between without a label is no gold, and is labelled with those at the end."""
+    mixed = table.assign(label=1.5, confidence=range(420))
+    mixed.loc[[10, *range(60, 420)], "kind"] = ""
     mixed.to_csv("gold.csv", index=False)
-    assert call("segment_size=60", "files=gold.csv") == 0
-    done = pd.read_csv("done/gold.csv")
+    assert call("segment_size=60", "files=gold.csv", "drop=[label,confidence]") == 0
+    err = capfd.readouterr().err
+    assert "59 rows: 20 ant, 20 bee, 19 cow." in err and "left out of gold: 361." in err
+    done, gold = pd.read_csv("done/gold.csv"), mixed.kind != ""
     assert len(done) == 420 and (done.label == table.kind).mean() > 0.95
-    assert (done.label[:60] == table.kind[:60]).all() and (done.confidence[:60] == 1).all()
-    assert history().rows.tolist() == [60] * 6
-
-
-def test_gold_among_the_files_is_no_segment(days):
-    os.rename("gold.csv", "in/a_gold.csv")
-    assert call("gold=in/a_gold.csv", "files=in/*.csv") == 0
-    assert sorted(os.listdir("done")) == [".sdsl", "day1.csv", "day2.csv", "day5.csv"]
+    assert (done.label[gold] == table.kind[gold]).all() and (done.confidence[gold] == 1).all()
+    assert (done.confidence[~gold] < 1).any() and done.confidence_given.tolist() == [*range(420)]
+    assert history().rows.tolist() == [61, *[60] * 5] and (done.label_given == 1.5).all()
 
 
 def test_small_files_are_joined_and_large_ones_are_cut(days, table):
@@ -151,11 +141,15 @@ def test_numbers_as_labels_and_a_column_called_label(here, table):
     assert (done.label == codes[60:120].to_numpy()).mean() > 0.95 and done.label.dtype == np.int64
 
 
-def test_names_that_hydra_wants_in_quotes(days, table):
+def test_names_that_hydra_wants_in_quotes(days, table, capfd):
+    """Gold that ends with a label is no segment, also if it is among the files."""
     os.mkdir("été=1, (a)")
+    table.loc[table.index[table.kind == "cow"][:17], "kind"] = None
     table.rename(columns={"kind": "état, x"})[:60].to_csv("été=1, (a)/gold.csv", index=False)
-    words = ["gold=été=1, (a)/gold.csv", "files=[in/day1.csv, in/day3.parquet]", "label=état, x"]
+    words = ["gold=été=1, (a)/gold.csv", "label=état, x"]
+    words += ["files=[in/day1.csv, in/day3.parquet, 'été=1, (a)/gold.csv']"]
     assert call(*words, "out=été=2") == 0
+    assert "Warning: 3 cow: a class with fewer than 5 rows" in capfd.readouterr().err
     assert len(labelled("été=2", count=2)) == 120
 
 
@@ -167,19 +161,56 @@ def test_files_that_cannot_be_used_are_set_aside(days, capfd):
     Path("in/day2e.csv").write_text("a,b,d\n1,2,3\n")
     good = pd.read_csv("in/day2.csv")
     good.assign(a=good.a * 1e30).to_csv("in/day2.csv", index=False)
-    assert call("stream.scaler=none") == 0
+    assert call("stream.scaler=none") == 3
     out = capfd.readouterr().out
     assert out.count("set aside: day") == 6 and "column c is missing" in out
     assert "set aside: day0.csv: not a readable .csv: 'utf-8'" in out
     assert "day2.csv: The model cannot follow this segment of 60 rows and stays as it was" in out
     assert labelled(count=4).confidence.notna().all()  # the rest went on; nothing is half written
-    assert call("stream.scaler=none") == 0
-    assert "set aside" not in capfd.readouterr().out  # it has been said
+    assert call("stream.scaler=none") == 3
+    assert "6 are still set aside" in capfd.readouterr().out
     Path("in/day2e.csv").write_text("a,b,c,extra\n1,2,3,4\n")  # a column that gold has not
     good.to_csv("in/day2.csv", index=False)
-    assert call("stream.scaler=none") == 0  # mended: they are new again
+    assert call("stream.scaler=none") == 3  # mended: they are new again
     assert len(read("done/day2e.csv")) == 1 and len(labelled(count=6)) == 301
     assert "day2b.csv" in artifact("set_aside.txt") and "day2e" not in artifact("set_aside.txt")
+
+
+def test_files_as_people_have_them(here, table, capfd):
+    """Decimal commas, semicolons, Latin-1, ids, and cells and labels that gold lacks."""
+    table = table.rename(columns={"c": "größe"}).assign(id=range(420), site=["é", "ü"] * 210)
+    os.mkdir("in")
+    table.loc[70, "site"], table.loc[71, "a"], table.loc[72, "kind"] = "new", np.inf, "dog"
+    table.loc[12:14, "kind"] = None
+    how = {"sep": ";", "decimal": ",", "index": False, "encoding": "latin-1"}
+    table[:60].to_csv("gold.csv", **how)
+    table[60:120].to_csv("in/day1.csv", **how)
+    table[120:180].assign(kind="", site="new").to_csv("in/day2.csv", **how)
+    assert call() == 2 and "encoding=latin-1" in capfd.readouterr().err
+    assert call("encoding=latin-1", "files=in/day1.csv", "strict=true") == 0
+    out, err = capfd.readouterr()
+    assert "a: a number, decimals with a comma" in err and "id: only grows in gold" in err
+    for remark in ("a: 1 of 60 cells infinite", "site: 1 of 60 cells not in gold ('new'), taken"):
+        assert f"column {remark}" in out
+    assert "1 of its labels are no class of gold (dog)" in out
+    done = Path("done/day1.csv").read_text("latin-1").splitlines()
+    given = Path("in/day1.csv").read_text("latin-1").splitlines()
+    assert [line.rsplit(";", 2)[0] for line in done] == given
+    assert call("encoding=latin-1") == 3
+    assert "60 of 60 cells are no category of gold, such as 'new'" in capfd.readouterr().out
+
+
+def test_pieces_of_a_file_are_labelled_as_the_whole(days, monkeypatch):
+    """A long segment: the method is given some of its rows, and its model labels all."""
+    monkeypatch.setattr("sdsl.use.follower.MOST", 25)
+    assert call("out=whole") == 0
+    for name, size in {"PIECE": 600, "PIECE_ROWS": 7}.items():
+        monkeypatch.setattr(f"sdsl.datasets.tables.{name}", size)
+    assert call() == 0
+    done = labelled()
+    assert done.equals(labelled("whole")) and history().rows.tolist() == [60] * 5
+    assert (done.label.to_numpy() == days.kind[60:360].to_numpy()).mean() > 0.95
+    assert history().equals(history("whole"))
 
 
 @pytest.mark.parametrize(
@@ -194,11 +225,16 @@ def test_files_that_cannot_be_used_are_set_aside(days, capfd):
         ("gold=???", "gold= is missing"),
         ("gold=in/day1.csv", "no column 'kind'"),
         ("gold=one.csv", "one class only"),
-        ("gold=late.csv", "the first row has no label"),
+        ("gold=late.csv", "no row has a label"),
         ("gold=[gold.csv,other.csv]", "different columns"),
         ("label=nothing", "no column 'nothing'"),
         ("files=nowhere/*.csv", "there is no such file"),
         ("drop=[zzz]", "no column 'zzz'"),
+        ("label=a", "a: 60 different numbers in 60 rows of gold are no classes"),
+        ("encoding=latin-0", "unknown encoding: latin-0. Expected encoding=latin-1"),
+        ("encoding=hex", "Expected encoding=latin-1"),
+        ("out=in", "files=in are in the folder in, which out=in is or holds"),
+        ("out=.", "which out=. is or holds"),
         ("out=gold.csv/x", "cannot be made"),
     ],
 )

@@ -2,11 +2,16 @@
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import ProxyHandler, Request, build_opener
 
 import mlflow
 import numpy as np
@@ -91,20 +96,42 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def predicted(run: str, X: pd.DataFrame, **more: str) -> list[str]:
-    """The output of `mlflow models predict`."""
+    """The labels that `mlflow models predict` gives."""
     Path("rows.json").write_text(json.dumps({"dataframe_split": X.to_dict(orient="split")}))
     line = [sys.executable, "-m", "mlflow", "models", "predict", "-m", f"runs:/{run}/model"]
     line += ["-i", "rows.json", "-o", "labels.json", "-t", "json", "--env-manager", "local"]
     done = subprocess.run(line, env=environment(**more), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return json.loads(Path("labels.json").read_text())["predictions"]
+    return [row["label"] for row in json.loads(Path("labels.json").read_text())["predictions"]]
 
 
 @pytest.mark.slow
-def test_the_command_of_mlflow_gives_the_same_labels(logged):
+def test_a_server_gives_labels_and_confidence(logged):
+    """`mlflow models serve`, as in sdsl/use/README.md."""
     run, model, X = logged
-    labels = predicted(run, X)
-    assert labels == served.Served(model).predict(X).tolist() and len(set(labels)) > 1
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    line = [sys.executable, "-m", "mlflow", "models", "serve", "-m", f"runs:/{run}/model"]
+    line += ["--env-manager", "local", "-h", "127.0.0.1", "-p", str(port)]
+    body = json.dumps({"dataframe_split": X.to_dict(orient="split")}).encode()
+    url, kind = f"http://127.0.0.1:{port}/invocations", {"Content-Type": "application/json"}
+    opener, end = build_opener(ProxyHandler({})), time.monotonic() + 600
+    server = subprocess.Popen(line, env=environment(), start_new_session=True)
+    try:
+        while True:
+            try:
+                answer = json.load(opener.open(Request(url, body, kind), timeout=60))
+                break
+            except URLError:
+                assert server.poll() is None and time.monotonic() < end
+                time.sleep(1)
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+    found, rows = pd.DataFrame(answer["predictions"]), X.to_numpy(np.float32)
+    assert (found.label == model.labels[model.predict(rows)]).all() and found.label.nunique() > 1
+    np.testing.assert_allclose(found.confidence, model.probabilities(rows).max(1))
 
 
 LOADED = """
