@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, make_dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from hydra.core.config_store import ConfigStore
 from pydantic import BeforeValidator, Field
 
 from sdsl.config import sections
-from sdsl.core.settings import Positive, settings
+from sdsl.core.settings import Count, Positive, Share, settings
 from sdsl.errors import UserError
 
 Text = Annotated[str, BeforeValidator(str)]
@@ -28,10 +28,15 @@ class LabelSettings:
     use: Texts
     watch: bool
     every: Annotated[float, Field(ge=0.1)]
+    abstain: Share
+    ask: Count
+    ask_by: Literal["random", "doubt"]
+    checked: Text | None
+    learn: bool
 
 
 NAMES = [field.name for field in fields(LabelSettings)]
-TEXTS = ("gold", "files", "label", "out", "drop", "use")
+TEXTS = ("gold", "files", "label", "out", "drop", "use", "checked")
 # Hydra knows these names beside the sections of config.yaml; LabelSettings checks the values.
 Label = make_dataclass("Label", [(name, Any) for name in NAMES], bases=(sections.Config,))
 Label.__module__ = __name__  # launchers pickle what Hydra knows

@@ -8,6 +8,7 @@ After a kill before 2 the old state labels the files again; after a later one th
 the rest of 3. Nothing is lost, nothing is learnt twice, and no published label changes.
 """
 
+import hashlib
 import os
 import re
 import time
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from filelock import FileLock, Timeout
 
 from sdsl.core.finite import NotFinite
@@ -28,11 +30,14 @@ from sdsl.datasets.columns import prepare
 from sdsl.datasets.files import Input, inputs, user_path
 from sdsl.datasets.tables import Frame, read
 from sdsl.errors import UserError
+from sdsl.use.checks import ANSWER, KEY, SHOWN
 from sdsl.use.config import LabelSettings
+from sdsl.use.figure import draw
 from sdsl.use.follower import Follower, foreign, loaded
 
 STATE = Path(".sdsl", "state.sdsl")
 READY = Path(".sdsl", "ready")
+HISTORY, FIGURE, TO_CHECK = "history.csv", "history.svg", "to_check.csv"  # in `out`
 GoldRows = dict[Path, int | None]  # resolved path -> rows at its beginning that are gold; None: all
 Records = list[dict[str, Any]]
 
@@ -44,6 +49,7 @@ class Book:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     done: dict[str, list[int]] = field(default_factory=dict)  # name -> version of the file
     aside: dict[str, tuple[list[int], str]] = field(default_factory=dict)  # version and reason
+    hashes: dict[str, str] = field(default_factory=dict)  # SHA-256 of a file that is done -> name
     ready: list[str] = field(default_factory=list)  # written, perhaps not moved to `out` yet
 
 
@@ -53,6 +59,7 @@ class Opened:
 
     name: str
     version: list[int]  # as it was when it was read
+    sha256: str
     frame: Frame
     X: np.ndarray  # [n, d] the rows after gold
     gold: list[str | None]  # the labels of gold's rows at its beginning
@@ -62,8 +69,11 @@ class Opened:
 class Deployment:
     """Made by `opened`, which holds the lock."""
 
-    def __init__(self, out: Path, follower: Follower, book: Book, gold: GoldRows):
-        self.out, self.follower, self.book, self.gold = out, follower, book, gold
+    def __init__(
+        self, given: LabelSettings, out: Path, follower: Follower, book: Book, gold: GoldRows
+    ):
+        self.given, self.out = given, out
+        self.follower, self.book, self.gold = follower, book, gold
         self.plan = follower.columns
 
     def looks(self, given: LabelSettings) -> Iterator[list[Input]]:
@@ -121,6 +131,11 @@ class Deployment:
 
     def _open(self, found: Input, version: list[int]) -> Opened:
         names, label = [column.name for column in self.plan.columns], self.plan.label
+        if found.name in (HISTORY, TO_CHECK):
+            raise UserError(f"{found.name}: sdsl.label writes a file of this name; rename yours.")
+        sha256 = hashlib.sha256(found.path.read_bytes()).hexdigest()
+        if (other := self.book.hashes.get(sha256, found.name)) != found.name:
+            raise UserError(f"{found.name}: the same as {other}, and nothing is learnt twice.")
         try:
             frame = read(found.path, label, [*names, *self.plan.ignored, label])
             gold = self.gold.get(found.path.resolve()) or 0
@@ -129,16 +144,21 @@ class Deployment:
             reason = str(error).removeprefix(str(found.path)).lstrip(":, ")
             raise UserError(f"{found.name}: {reason}") from None
         given = frame.labels(label)
-        return Opened(found.name, version, frame, X, given[:gold], given[gold:])
+        return Opened(found.name, version, sha256, frame, X, given[:gold], given[gold:])
 
     def _label(self, files: Sequence[Opened], size: int | None) -> Records:
-        X, follower = np.concatenate([file.X for file in files]), self.follower
+        X, follower, given = np.concatenate([file.X for file in files]), self.follower, self.given
+        places = [np.full(len(file.X), file.name, dtype=object) for file in files]
+        rows = [len(file.gold) + np.arange(1, len(file.X) + 1) for file in files]  # in the file
         truth = pd.Series([name for file in files for name in file.given], dtype=object)
         parts = np.array_split(np.arange(len(X)), max(1, round(len(X) / size)) if size else 1)
         classes, names = np.array(follower.monitor.classes), ", ".join(one.name for one in files)
         codes, confidence = np.zeros(len(X), int), np.zeros(len(X))
         for i, part in enumerate(parts, 1):
-            codes[part], confidence[part] = follower.step(X[part])
+            found = follower.step(X[part], given.abstain, given.ask, given.ask_by)
+            codes[part], confidence[part] = found
+            segment = len(follower.records)
+            follower.checks.place(segment, np.concatenate(places)[part], np.concatenate(rows)[part])
             known = truth[part].dropna()  # a class that gold lacks counts as wrong
             right = known == classes[codes[known.index]]
             record = follower.records[-1]
@@ -151,6 +171,8 @@ class Deployment:
             self._write(file, follower.labels[codes[:n]], confidence[:n])
             codes, confidence = codes[n:], confidence[n:]
             self.book.done[file.name] = file.version
+            if len(file.X):
+                self.book.hashes[file.sha256] = file.name
             self.book.aside.pop(file.name, None)
         self.book.ready = [file.name for file in files]
         self.save()
@@ -162,11 +184,38 @@ class Deployment:
         columns = file.frame.columns.copy()
         if "label" in columns and any(file.given):
             columns = columns.rename(columns={"label": "label_given"})
-        columns["label"] = np.concatenate([np.array(file.gold, dtype=labels.dtype), labels])
-        columns["confidence"] = np.concatenate([np.ones(len(file.gold)), confidence]).round(6)
+        labels = np.concatenate([np.array(file.gold, dtype=labels.dtype), labels])
+        sure = np.concatenate([np.ones(len(file.gold)), confidence])
+        if self.given.abstain:  # nullable, so that numbers stay whole
+            nullable = pd.Series(pd.array(labels.tolist()), columns.index)
+            columns["label"] = nullable.mask(sure < self.given.abstain)
+        else:
+            columns["label"] = labels
+        columns["confidence"] = sure.round(6)
         target = self.out / READY / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, file.frame.data(columns))
+
+    def check(self) -> dict[str, float]:
+        """Take the labels of the file `checked`; the checked accuracy, {} before any came."""
+        if self.given.checked is None:
+            return {}
+        path = user_path(self.given.checked)
+        found = self.follower.check(read(path, ANSWER, SHOWN).columns, self.given.learn)
+        self.save()
+        return found
+
+    def show(self) -> None:
+        """Write the history as a table and a figure, and the rows to be checked."""
+        history, file = self.follower.history(), self.out / TO_CHECK
+        write_whole(self.out / HISTORY, history.to_csv(index=False).encode())
+        write_whole(self.out / FIGURE, draw(history))
+        waiting = self.follower.checks.waiting().set_index(KEY)
+        if file.exists():  # labels that were filled in and not given back yet stay
+            typed = read(file, ANSWER, SHOWN).columns.astype({"segment": int, "row": int})
+            waiting.update(typed.set_index(KEY)[[ANSWER]].astype(object))
+        if len(waiting) or file.exists():
+            write_whole(file, waiting.reset_index().to_csv(index=False).encode())
 
     def save(self) -> None:
         """From here on the labels count."""
@@ -202,7 +251,7 @@ def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterat
                 with loaded(out / STATE, foreign(config)) as (follower, state):
                     book = Book(**state["deployment"])
                 refuse_others(follower, fresh, out)
-            deployment = Deployment(out, follower, book, gold)
+            deployment = Deployment(given, out, follower, book, gold)
             deployment.publish()
             yield deployment
     except Timeout:
@@ -213,7 +262,8 @@ def refuse_others(old: Follower, new: Follower, out: Path) -> None:
     """The model of a folder goes on only with the settings and gold that it was begun with."""
 
     def begun(one: Follower) -> dict[str, Any]:
-        gold = one.columns, one.labels.tolist(), one.gold.X.numpy().tobytes(), one.gold.y.tolist()
+        first = one.gold[torch.arange(len(one.gold) - one.learnt)]
+        gold = one.columns, one.labels.tolist(), first.X.numpy().tobytes(), first.y.tolist()
         return {**one.config, "seed": one.seed, "gold, label=, drop= or use=": gold}
 
     was, now = begun(old), begun(new)

@@ -19,6 +19,19 @@ SHARE_NOISE = 5.0  # by this many standard errors
 FAR = 2.0  # farness of a row that is far from all rows seen
 FAR_SHARE = 0.1  # share of far rows in a segment unlike any seen
 UNLIKE = 1.15  # or its median farness: half of the rows lie beyond nearly all rows seen
+LEFT, SURE = (
+    0.1,
+    10,
+)  # a class has vanished below this part of gold's share, where so many rows were due
+FALL = 0.1  # of the estimated accuracy under that of cross-validation on gold
+# The error of the estimate beyond chance: 5 % and 95 % quantiles of accuracy - estimate on segments
+# of dev/table_*, measured by `python -m sdsl.bench alarms`.
+BELOW, ABOVE = -0.12, 0.08
+NORMAL = 1.645  # its 95 % quantile
+UNSEEN = (
+    "The estimated accuracy assumes that what the rows mean has not changed, which nobody can see "
+    "without labels."
+)
 CLEAR, HEAP = 0.5, 1.0  # valley between two classes: clear in gold, none left now
 
 
@@ -97,8 +110,14 @@ class Monitor:
         """[n], of the nearer of gold and the last segment."""
         return np.minimum(self.gold.farness(X), self.last.farness(X))
 
-    def judge(self, X: np.ndarray, y: np.ndarray) -> tuple[dict[str, float], list[str]]:
-        """(numbers, alarms) of a segment with its labels, which then becomes the last one."""
+    def judge(
+        self, X: np.ndarray, y: np.ndarray, sure: np.ndarray | None = None, expected: float = np.nan
+    ) -> tuple[dict[str, float], list[str]]:
+        """(numbers, alarms) of a segment with its labels, which then becomes the last one.
+
+        sure: the method's own probability of each label [n]; expected: gold's cross-validated
+        accuracy.
+        """
         last, far, names = self.last, self.farness(X), self.classes
         now = self.last = Moments.of(X, y, len(names), last)
         enough = np.flatnonzero(now.count >= PAIR_ROWS).tolist()
@@ -117,4 +136,20 @@ class Monitor:
             alarms.append(f"{names[a]} and {names[b]} lie on top of each other, a swap may follow")
         if numbers["far"] > FAR_SHARE or np.median(far) > UNLIKE:
             alarms.append(f"unlike anything seen ({numbers['far']:.0%} of rows far)")
+        due = n * self.gold.shares
+        gone = (now.shares < LEFT * self.gold.shares) & (due >= SURE)
+        just = np.flatnonzero(gone & (last.shares >= LEFT * self.gold.shares))
+        alarms += [f"class {names[i]} has vanished" for i in just]
+        if sure is not None:
+            numbers |= estimated(sure)
+            if (found := numbers["estimated_accuracy"]) < expected - FALL:
+                alarms.append(f"estimated accuracy {found:.2f}, on gold it was {expected:.2f}")
         return numbers, alarms
+
+
+def estimated(sure: np.ndarray) -> dict[str, float]:
+    """The accuracy of labels with these probabilities, with a band of 90 %."""
+    found, chance = sure.mean(), NORMAL * np.sqrt((sure * (1 - sure)).sum()) / len(sure)
+    low, high = found - np.hypot(BELOW, chance), found + np.hypot(ABOVE, chance)
+    names = ("estimated_accuracy", "estimated_low", "estimated_high")
+    return {k: float(v) for k, v in zip(names, np.clip([found, low, high], 0, 1), strict=True)}
