@@ -1,4 +1,6 @@
-"""Measure speed: python -m sdsl.bench [methods] [growth] [peers]; none means all.
+"""Measure speed: python -m sdsl.bench [methods] [growth] [peers]; none means these three.
+
+python -m sdsl.bench alarms measures what the alarms and the estimated accuracy are worth.
 
 Every time is CPU time, the median of repetitions in turn; only ratios within one call mean much.
 The peers (Avalanche, CapyMOA, river) need an environment of their own, made by --install; this file
@@ -8,6 +10,7 @@ is also the program that they run in it, so it imports sdsl only inside function
 import argparse
 import json
 import multiprocessing
+import re
 import resource
 import statistics
 import subprocess
@@ -111,6 +114,61 @@ def grown(name: str, T: int, rows: int) -> tuple[float, float, float]:
     late = statistics.median(steps[-tenth:]) / statistics.median(steps[tenth : 2 * tenth])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return 1000 * statistics.median(steps), late, (peak - before) / 1024
+
+
+CLOUDS = ("path", "shapes dataset.turn=6", "shapes dataset.cross=2", "shapes dataset.wander=4")
+ALARM_SEEDS = 10, 11, 12  # of development streams
+WELL, WRONG = 0.05, 0.1  # under gold's cross-validated accuracy: at most so much, at least so much
+
+
+def alarms(names: list[str]) -> Iterator[Row]:
+    """How often each alarm is raised where labels are right and where not; errors of the estimate.
+
+    A segment goes well if its accuracy is at most .05 under gold's cross-validated one, and wrong
+    if it is more than .1 under it.
+    """
+    from sdsl.config.compose import home
+
+    tables = sorted(file.stem for file in (home() / "conf/dataset/dev").glob("table_*.yaml"))
+    streams = [*tables, *CLOUDS]
+    for name in names or ["steady"]:
+        found = [one for stream in streams for s in ALARM_SEEDS for one in told(name, stream, s)]
+        for kind in dict.fromkeys(kind for one in found for kind in one["alarms"]):
+            shares = []
+            for low, high in ((-WELL, np.inf), (-np.inf, -WRONG)):
+                part = [one["alarms"] for one in found if low <= one["fall"] < high]
+                shares.append(f"{np.mean([kind in one for one in part]):.3f} of {len(part)}")
+            yield "alarms", f"{name}: {kind}", f"{shares[0]} well, {shares[1]} wrong"
+        off = np.array([one["off"] for one in found if one["table"]])
+        low, high = np.quantile(off, [0.05, 0.95])
+        text = f"{low:.3f} to {high:.3f}, mean size {np.abs(off).mean():.3f}"
+        yield "alarms", f"{name}: accuracy - estimate, {len(off)} segments of tables", text
+
+
+def told(method: str, stream: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Of each segment: the kinds of its alarms, its accuracy less gold's and less the estimate."""
+    from sdsl import experiment
+    from sdsl.config import composed, setup
+    from sdsl.use.follower import Follower
+
+    kind = stream.partition("_")[0].partition(" ")[0]
+    words = f"method={method} dataset=dev/{stream} dataset.{kind}_seed={seed}".split()
+    made = setup(composed(*words))
+    cut = experiment.cut(made, experiment.load(made), seed)
+    gold, names = cut.gold(), np.arange(cut.C)
+    follower = Follower(made.config, gold.X.numpy(), gold.y.numpy(), names, seed)
+    for t in range(1, cut.T + 1):
+        labels, _ = follower.step(cut.segment(t).numpy())
+        record, right = follower.records[-1], float((labels == cut.truth(t).numpy()).mean())
+        alarms = {
+            re.sub(r"[\d.%]+", "#", text) for text in filter(None, record["warnings"].split("; "))
+        }
+        yield {
+            "table": kind == "table",
+            "alarms": alarms,
+            "fall": right - follower.expected,
+            "off": right - record["estimated_accuracy"],
+        }
 
 
 # Peers: a replay loop with true labels, 64 new and 64 stored rows an update, 100 rows stored, every
@@ -271,7 +329,8 @@ def capymoa(X: np.ndarray, y: np.ndarray) -> Runs:
     return {f"{name}, row by row": partial(run, make) for name, make in made.items()}
 
 
-PARTS = {"methods": methods, "growth": growth, "peers": peers}
+SPEED = {"methods": methods, "growth": growth, "peers": peers}
+PARTS = SPEED | {"alarms": alarms}
 
 
 def main() -> None:
@@ -285,7 +344,7 @@ def main() -> None:
         return peer(*args.peer)
     if args.install:
         install()
-    for part in args.parts or PARTS:
+    for part in args.parts or SPEED:
         for row in PARTS[part](args.of):
             print(" | ".join(row), flush=True)
 

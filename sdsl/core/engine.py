@@ -4,7 +4,7 @@ R[t, j] = accuracy of the model after step t on the test part Q_j.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import Tensor
 from sdsl.core.adaptation import Adaptation
 from sdsl.core.contract import Method
 from sdsl.core.learner import Learner
-from sdsl.core.metrics import balanced_accuracy, best_relabelling, confusion
+from sdsl.core.metrics import STEPS, balanced_accuracy, best_relabelling, confusion, reliability
 from sdsl.core.rows import Rows
 from sdsl.core.scaler import Scaler
 from sdsl.core.settings import Positive, settings
@@ -52,6 +52,8 @@ class Outcome:
     scaler: Scaler
     confusion: np.ndarray  # [T, C, C]: counts on Q_t after step t, see core/metrics
     final_confusion: np.ndarray  # [T, C, C]: on every Q_j after step T
+    # [STEPS, 3]: how sure a method with probabilities of its own was, and how often right
+    reliability: np.ndarray = field(default_factory=lambda: np.zeros((STEPS, 3)))
 
 
 def run(
@@ -69,6 +71,7 @@ def run(
         adapting.restore(saved["adapting"])
         tester.restore(saved["tester"])
         curves.values.update(saved["curves"])
+        curves.reliability = saved["reliability"]
     else:
         steps = range(1, stream.T + 1)
         adapting.begin(stream.segment(1), ((stream.segment(t), stream.truth(t)) for t in steps))
@@ -76,7 +79,8 @@ def run(
             tester.fill(0, learner, adapting.scaler)
 
     def state() -> dict[str, Any]:
-        return {"adapting": adapting.state(), "tester": tester.state(), "curves": curves.values}
+        own = {"curves": curves.values, "reliability": curves.reliability}
+        return {"adapting": adapting.state(), "tester": tester.state(), **own}
 
     for t in range(adapting.t + 1, stream.T + 1):
         truth = stream.truth(t)
@@ -88,6 +92,10 @@ def run(
                 labelled = confusion(pseudo.y.numpy(), truth.numpy(), stream.C)
                 curves.score(t, "pseudo_label", labelled)
                 curves.write(t, {"pseudo_label_balanced_acc": balanced_accuracy(labelled)})
+                if pseudo.p is not None:
+                    curves.compare(
+                        t, pseudo.p.gather(1, pseudo.y[:, None])[:, 0], pseudo.y == truth
+                    )
             curves.score(t, "test", tester.diagonal[t - 1])
         on_step(t, tester.online(t))
         if checkpoint:
@@ -100,6 +108,7 @@ def run(
         scaler=adapting.scaler,
         confusion=tester.diagonal,
         final_confusion=tester.counts,
+        reliability=curves.reliability,
     )
 
 
@@ -109,6 +118,7 @@ class Curves:
     def __init__(self, T: int):
         self.T = T
         self.values: dict[str, np.ndarray] = {}
+        self.reliability = np.zeros((STEPS, 3))
 
     def write(self, t: int, log: dict[str, float]) -> None:
         for name, value in log.items():
@@ -119,6 +129,11 @@ class Curves:
         """Accuracy, and accuracy under the best renaming of the classes: a swap shows as a gap."""
         accuracy = float(np.trace(K) / max(1, K.sum()))
         self.write(t, {f"{name}_acc": accuracy, f"{name}_acc_relabelled": best_relabelling(K)})
+
+    def compare(self, t: int, said: Tensor, right: Tensor) -> None:
+        """Probabilities that the labels [n] are right, and whether they are."""
+        self.write(t, {"estimated_acc": float(said.mean())})
+        self.reliability = self.reliability + reliability(said.double().numpy(), right.numpy())
 
 
 class Tester:

@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 
 from sdsl.report import claims, figures, statistics, tables
 from sdsl.report.document import Document, Report
-from sdsl.report.names import CLASS_METRICS, METRICS, SETTINGS, method_name
+from sdsl.report.names import CLASS_METRICS, CONFIDENCE, METRICS, SETTINGS, method_name
 from sdsl.report.runs import Runs, is_short
 from sdsl.report.tables import Html, Markdown
 
@@ -41,7 +41,7 @@ def gather(runs: Runs, drawn: dict[str, str]) -> Report:
     of_paper = {s: one for s, one in settings.items() if one.paper_streams and not is_short(s)}
     jittered = runs.jittered()
     judged = {s: claims.judge(one, jittered.get(s)) for s, one in of_paper.items()}
-    known = [metric for metric in METRICS | CLASS_METRICS if metric in runs.frame]
+    known = [metric for metric in METRICS | CLASS_METRICS | CONFIDENCE if metric in runs.frame]
     cells = {metric: tables.cells(settings, jittered, metric) for metric in known}
     return Report(runs, _by(["setting"], judged or {"": pd.DataFrame()}), cells, drawn)
 
@@ -85,6 +85,6 @@ def _write(report: Report, file: Path, template: str, writer: Markdown) -> None:
         published=lambda streams: tables.published(writer, streams),
         file_name=figures.file_name,
         rules=claims.RULES,
-        metrics=METRICS | CLASS_METRICS,
+        metrics=METRICS | CLASS_METRICS | CONFIDENCE,
     )
     file.write_text(re.sub(r"\n{3,}", "\n\n", rendered.rstrip()) + "\n", encoding="utf-8")

@@ -96,9 +96,8 @@ class Follower:
         if len(X):
             y, p, own, note, logged = self._learn(X)
             confidence, record["note"] = p[np.arange(len(y)), y], note
-            vote = self._vote()
-            expected = vote.accuracy if vote else np.nan
-            signs, alarms = self.monitor.judge(X, y, confidence if own else None, expected)
+            sure = confidence if own else None
+            signs, alarms = self.monitor.judge(X, y, sure, self.expected)
             if abstain:
                 signs["abstained"] = float((confidence < abstain).mean())
             if ask:
@@ -169,6 +168,11 @@ class Follower:
             vote.start(going.gold, going.learner, going.draws)
         vote.moments = moments  # of the last segment
         going.learner.rule = vote.ballot() if decides else None
+
+    @property
+    def expected(self) -> float:
+        """Gold's cross-validated accuracy; NaN for a method that does not vote."""
+        return vote.accuracy if (vote := self._vote()) else float("nan")
 
     def _vote(self) -> Vote | None:
         """The vote of the method, if it has one that was fitted."""

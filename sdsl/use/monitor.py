@@ -138,7 +138,7 @@ class Monitor:
             alarms.append(f"unlike anything seen ({numbers['far']:.0%} of rows far)")
         due = n * self.gold.shares
         gone = (now.shares < LEFT * self.gold.shares) & (due >= SURE)
-        just = np.flatnonzero(gone & (last.shares >= LEFT * self.gold.shares))
+        just = np.flatnonzero(gone & (last.shares >= LEFT * self.gold.shares)).tolist()
         alarms += [f"class {names[i]} has vanished" for i in just]
         if sure is not None:
             numbers |= estimated(sure)
