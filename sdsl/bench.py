@@ -167,7 +167,7 @@ def told(method: str, stream: str, seed: int) -> Iterator[dict[str, Any]]:
             "table": kind == "table",
             "alarms": alarms,
             "fall": right - follower.expected,
-            "off": right - record["estimated_accuracy"],
+            "off": right - record.get("estimated_accuracy", np.nan),
         }
 
 
