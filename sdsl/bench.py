@@ -117,7 +117,7 @@ def grown(name: str, T: int, rows: int) -> tuple[float, float, float]:
 
 
 CLOUDS = ("path", "shapes dataset.turn=6", "shapes dataset.cross=2", "shapes dataset.wander=4")
-ALARM_SEEDS = 10, 11, 12  # of development streams
+ALARM_SEEDS = 10, 11  # of development streams
 WELL, WRONG = 0.05, 0.1  # under gold's cross-validated accuracy: at most so much, at least so much
 
 

@@ -2,8 +2,8 @@
 
 A view v standardises rows by the moments of gold, or by those of the segment, which undoes offsets
 and gains that all its rows share. On gold both are the same, so each learner m is fitted once and
-asked in every view. T_m minimises the log-loss of gold rows that were left out of its fit, T that
-of the mean: a mean of calibrated probabilities is less sure than it is right.
+asked in every view. T_m minimises the log-loss of gold rows that were left out of its fit; T,
+nearly, that of the mean: a mean of calibrated probabilities is less sure than it is right.
 """
 
 import multiprocessing
@@ -30,6 +30,9 @@ Array = np.ndarray
 TAIL = 0.01  # share of a feature's values, at either end, that are cut before moments are taken
 FAR = 8.0  # deviations at which values are cut
 TEMPERATURES = 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0
+# The exponent of T. Rows to come are less like gold than gold's own rows that were left out: with 0,
+# no T, the calibration error on dev/table_* is .050, with 1 .021, with this .004.
+LATER = 0.75
 FOLDS = 5  # of cross-validation; a class with fewer gold rows is in every fit and never scored
 BLOCK = 10_000  # rows are classified in blocks of this size
 
@@ -96,7 +99,7 @@ class Vote(Labeler):
             p, y = cross_validated(self.learners, X, y, scored, self.seed), y[scored]
             self.temperatures = [temperature(one, y) for one in p]
             mean = np.mean(list(map(tempered, p, self.temperatures)), 0)
-            self.sharpness = temperature(mean, y)
+            self.sharpness = temperature(mean, y) ** LATER
             self.accuracy = float((mean.argmax(1) == y).mean())
         self.install(gold, learner)
 
