@@ -46,7 +46,7 @@ SECTIONS = ("method", "labeler", "replay", "lookback", "learner", "stream")  # o
 RECORD = (
     *("step", "rows", "seconds", "note", "warnings"),
     *("estimated_accuracy", "estimated_low", "estimated_high"),
-    *("confidence", "drift", "far", "valley"),
+    *("confidence", "drift", "far"),
 )
 CHUNK = 10_000  # rows asked for at a time
 ARRAYS = Plan([], [], "")  # rows come as arrays, not as tables
