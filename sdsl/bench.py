@@ -117,58 +117,44 @@ def grown(name: str, T: int, rows: int) -> tuple[float, float, float]:
 
 
 CLOUDS = ("path", "shapes dataset.turn=6", "shapes dataset.cross=2", "shapes dataset.wander=4")
-ALARM_SEEDS = 10, 11  # of development streams
-WELL, WRONG = 0.05, 0.1  # under gold's cross-validated accuracy: at most so much, at least so much
+WELL, WRONG = (-0.05, np.inf), (-np.inf, -0.1)  # accuracy of a segment - gold's cross-validated one
 
 
 def alarms(names: list[str]) -> Iterator[Row]:
-    """How often each alarm is raised where labels are right and where not; errors of the estimate.
-
-    A segment goes well if its accuracy is at most .05 under gold's cross-validated one, and wrong
-    if it is more than .1 under it.
-    """
+    """How often alarms are raised in segments that go well and wrong; errors of the estimate."""
     from sdsl.config.compose import home
 
     tables = sorted(file.stem for file in (home() / "conf/dataset/dev").glob("table_*.yaml"))
-    streams = [*tables, *CLOUDS]
+    streams = [(stream, seed) for stream in (*tables, *CLOUDS) for seed in (10, 11)]
     for name in names or ["steady"]:
-        found = [one for stream in streams for s in ALARM_SEEDS for one in told(name, stream, s)]
-        for kind in dict.fromkeys(kind for one in found for kind in one["alarms"]):
-            shares = []
-            for low, high in ((-WELL, np.inf), (-np.inf, -WRONG)):
-                part = [one["alarms"] for one in found if low <= one["fall"] < high]
-                shares.append(f"{np.mean([kind in one for one in part]):.3f} of {len(part)}")
-            yield "alarms", f"{name}: {kind}", f"{shares[0]} well, {shares[1]} wrong"
-        off = np.array([one["off"] for one in found if one["table"]])
+        found = [(stream, *one) for stream, seed in streams for one in told(name, stream, seed)]
+        for kind in dict.fromkeys(kind for *_, kinds in found for kind in kinds):
+            parts = [[kind in k for _, f, _, k in found if w[0] <= f < w[1]] for w in (WELL, WRONG)]
+            well, wrong = (f"{np.mean(part):.3f} of {len(part)}" for part in parts)
+            yield "alarms", f"{name}: {kind}", f"{well} well, {wrong} wrong"
+        off = np.array([error for stream, _, error, _ in found if stream in tables])
         low, high = np.quantile(off, [0.05, 0.95])
         text = f"{low:.3f} to {high:.3f}, mean size {np.abs(off).mean():.3f}"
         yield "alarms", f"{name}: accuracy - estimate, {len(off)} segments of tables", text
 
 
-def told(method: str, stream: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Of each segment: the kinds of its alarms, its accuracy less gold's and less the estimate."""
+def told(method: str, stream: str, seed: int) -> Iterator[tuple[float, float, set[str]]]:
+    """Of each segment: accuracy - gold's, accuracy - estimate, kinds of alarms."""
     from sdsl import experiment
     from sdsl.config import composed, setup
     from sdsl.use.follower import Follower
 
-    kind = stream.partition("_")[0].partition(" ")[0]
-    words = f"method={method} dataset=dev/{stream} dataset.{kind}_seed={seed}".split()
-    made = setup(composed(*words))
+    seeded = f"dataset.{re.split('[_ ]', stream)[0]}_seed={seed}"
+    made = setup(composed(f"method={method}", *f"dataset=dev/{stream}".split(), seeded))
     cut = experiment.cut(made, experiment.load(made), seed)
-    gold, names = cut.gold(), np.arange(cut.C)
-    follower = Follower(made.config, gold.X.numpy(), gold.y.numpy(), names, seed)
+    X, y = cut.gold().X.numpy(), cut.gold().y.numpy()
+    follower = Follower(made.config, X, y, np.arange(cut.C), seed)
     for t in range(1, cut.T + 1):
         labels, _ = follower.step(cut.segment(t).numpy())
         record, right = follower.records[-1], float((labels == cut.truth(t).numpy()).mean())
-        alarms = {
-            re.sub(r"[\d.%]+", "#", text) for text in filter(None, record["warnings"].split("; "))
-        }
-        yield {
-            "table": kind == "table",
-            "alarms": alarms,
-            "fall": right - follower.expected,
-            "off": right - record.get("estimated_accuracy", np.nan),
-        }
+        kinds = {re.sub(r"[\d.%]+", "#", text) for text in record["warnings"].split("; ") if text}
+        estimate = record.get("estimated_accuracy", np.nan)
+        yield right - follower.expected, right - estimate, kinds
 
 
 # Peers: a replay loop with true labels, 64 new and 64 stored rows an update, 100 rows stored, every

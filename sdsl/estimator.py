@@ -29,7 +29,7 @@ from sdsl.config.refusals import REFUSED, message
 from sdsl.datasets.columns import prepare
 from sdsl.errors import UserError
 from sdsl.use.checks import By
-from sdsl.use.follower import ARRAYS, Follower, loaded, without_doubtful
+from sdsl.use.follower import ARRAYS, Follower, loaded
 
 # The settings that a stream without labels has; the others belong to an evaluation.
 METHOD = ("labeler", "replay", "lookback", "learner", "stream.scaler")
@@ -132,7 +132,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         step = self.follower_.step
         y, confidence = step(self._features(X), self.abstain, self.ask, self.ask_by)
-        return without_doubtful(self.classes_[y], confidence, self.abstain)
+        labels = self.classes_[y].astype(object if self.abstain else self.classes_.dtype)
+        labels[confidence < self.abstain] = None
+        return labels
 
     def check(self, rows: pd.DataFrame, learn: bool = False) -> dict[str, float]:
         """The accuracy by rows of `to_check_` whose `correct_label` was filled in, some or all.

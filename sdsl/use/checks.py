@@ -13,7 +13,7 @@ Howard et al., Annals of Statistics 49, 2021). The confidence is the control var
 prediction-powered inference (Angelopoulos et al., Science 382, 2023) with weight 1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -31,12 +31,13 @@ GRID = np.geomspace(0.01, 0.95, 20)  # l B
 KEY, ANSWER = ["segment", "file", "row"], "correct_label"
 SHOWN = [*KEY, "label", "confidence", "probability", ANSWER]
 By = Literal["random", "doubt"]
+Array = np.ndarray
 
 
 class Checks:
     """All draws, a line each; `correct_label` is None until it came back."""
 
-    def __init__(self, drawn: Mapping[str, list[Any]] | None = None, X: np.ndarray | None = None):
+    def __init__(self, drawn: Mapping[str, list[Any]] | None = None, X: Array | None = None):
         self.drawn = pd.DataFrame(drawn or {name: [] for name in (*SHOWN, "share", "estimate")})
         self.drawn[ANSWER] = self.drawn[ANSWER].astype(object)
         self.X = np.zeros((0, 0)) if X is None else X  # [draws, d]
@@ -45,35 +46,24 @@ class Checks:
         drawn = {name: column.tolist() for name, column in self.drawn.items()}
         return {"drawn": drawn, "X": self.X}
 
-    def draw(
-        self,
-        segment: int,
-        X: np.ndarray,
-        y: np.ndarray,
-        c: np.ndarray,
-        count: int,
-        by: By,
-        seed: Any,
-    ) -> None:
-        """Draw `count` of the rows X [n, d] with labels y and confidence c, with replacement."""
+    def draw(self, at: Sequence[int], X: Array, y: Array, c: Array, count: int, by: By) -> None:
+        """Draw `count` of the rows X [n, d] with labels y and confidence c, with replacement.
+
+        at: (seed, segment)
+        """
         n, doubt = len(X), 1 - c
         q = np.full(n, 1 / n)
         if by == "doubt" and doubt.sum() > 0:
             q = UNIFORM * q + (1 - UNIFORM) * doubt / doubt.sum()
-        rows = np.random.default_rng([seed, segment]).choice(n, count, p=q / q.sum())
-        new: dict[str, Any] = {
-            "segment": segment,
-            "file": "",
-            "row": rows,
-            "label": list(map(str, y[rows])),
-        }
-        new |= {"confidence": c[rows], "probability": q[rows], ANSWER: None}
+        rows = np.random.default_rng(at).choice(n, count, p=q / q.sum())
+        new: dict[str, Any] = {"segment": at[1], "file": "", "row": rows, ANSWER: None}
+        new |= {"label": list(map(str, y[rows])), "confidence": c[rows], "probability": q[rows]}
         new |= {"share": 1 / n, "estimate": c.mean()}
         frames = [self.drawn, pd.DataFrame(new).astype({ANSWER: object})]
         self.drawn = pd.concat([one for one in frames if len(one)], ignore_index=True)
         self.X = np.concatenate([self.X, X[rows]]) if len(self.X) else X[rows]
 
-    def place(self, segment: int, files: np.ndarray, rows: np.ndarray) -> None:
+    def place(self, segment: int, files: Array, rows: Array) -> None:
         """Name the draws of a segment by file and row; [n] of each row of the segment."""
         mine = self.drawn.segment == segment
         at = self.drawn.row[mine].to_numpy(int)
@@ -83,7 +73,7 @@ class Checks:
         """The rows to be checked, each once; one that was drawn twice counts twice."""
         return self.drawn.loc[self.drawn[ANSWER].isna(), SHOWN].drop_duplicates(KEY)
 
-    def take(self, given: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    def take(self, given: pd.DataFrame) -> tuple[Array, Array]:
         """(draws whose `correct_label` came back only now, these labels), [m] each."""
         if missing := [name for name in ("segment", "row", ANSWER) if name not in given]:
             raise UserError(f"The checked rows have no column {missing[0]}; expected {SHOWN}.")
@@ -138,14 +128,14 @@ class Checks:
         """B of all draws."""
         return 1.0 if (self.drawn.probability == self.drawn.share).all() else 1 / UNIFORM
 
-    def _back(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _back(self) -> tuple[Array, Array, Array]:
         """(segment, z, mean confidence of the segment) of the draws that came back, [m] each."""
         done = self.drawn[self.drawn[ANSWER].notna()]
         z = (done.confidence - (done.label == done[ANSWER])) * done.share / done.probability
         return tuple(one.to_numpy(float) for one in (done.segment, z, done.estimate))
 
 
-def log_bets(total: np.ndarray, squares: np.ndarray) -> np.ndarray:
+def log_bets(total: Array, squares: Array) -> Array:
     """log mean_l exp(l total - psi(l) squares) [k] of sums of z / B and of its square, [k] each."""
     bet = GRID[:, None]  # l B
     return logsumexp(bet * total + (np.log1p(-bet) + bet) * squares, axis=0) - np.log(len(GRID))

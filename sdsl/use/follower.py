@@ -96,14 +96,12 @@ class Follower:
         if len(X):
             y, p, own, note, logged = self._learn(X)
             confidence, record["note"] = p[np.arange(len(y)), y], note
-            sure = confidence if own else None
-            signs, alarms = self.monitor.judge(X, y, sure, self.expected)
+            signs, alarms = self.monitor.judge(X, y, confidence if own else None, self.expected)
             if abstain:
                 signs["abstained"] = float((confidence < abstain).mean())
             if ask:
-                self.checks.draw(
-                    len(self.records) + 1, X, self.labels[y], confidence, ask, ask_by, self.seed
-                )
+                at = self.seed, len(self.records) + 1
+                self.checks.draw(at, X, self.labels[y], confidence, ask, ask_by)
             signs |= self.checks.summary()
             alarms += [told] if (told := self.checks.alarm()) else []
             record |= {"warnings": "; ".join(alarms), "confidence": float(confidence.mean())}
@@ -289,15 +287,6 @@ def probabilities(learner: Learner, x: Tensor) -> Tensor:
     if own := getattr(learner.classifier, "probabilities", None):
         return own(x)
     return torch.eye(learner.classes)[learner.predict(x)]
-
-
-def without_doubtful(labels: np.ndarray, confidence: np.ndarray, abstain: float) -> np.ndarray:
-    """The labels; if `abstain` is set as objects, None where the confidence is below it."""
-    if not abstain:
-        return labels
-    kept = labels.astype(object)
-    kept[confidence < abstain] = None
-    return kept
 
 
 def tensor(X: np.ndarray) -> Tensor:

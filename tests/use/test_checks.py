@@ -55,7 +55,7 @@ def checked(seed: int, off: float, late: int, by: str = "random") -> list[bool]:
     for t in range(1, SEGMENTS + 1):
         sure, right = segment(rng, off if t >= late else 0.0)
         given = np.where(right, "a", "b")
-        checks.draw(t, np.zeros((ROWS, 1)), given, sure, ASKED, by, seed)
+        checks.draw((seed, t), np.zeros((ROWS, 1)), given, sure, ASKED, by)
         checks.take(checks.waiting().assign(**{ANSWER: "a"}))
         on.append(bool(checks.alarm()))
     return on

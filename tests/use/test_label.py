@@ -137,8 +137,6 @@ def test_doubtful_rows_late_labels_and_the_estimate(days, capfd):
     days.index -= 60  # of the rows of day1, day2, ...
     at = 60 * (asked.file.str[3].astype(int) - 1) + asked.row.astype(int) - 1
     true = days.kind[at].tolist()
-    kept = read("done/day1.csv").label[int(asked.row[0]) - 1]
-    assert asked.file[0] != "day1.csv" or kept in (asked.label[0], np.nan) or pd.isna(kept)
     asked.assign(correct_label=true)[:10].to_csv("mine.csv", index=False)
     asked.assign(correct_label=true).to_csv("done/to_check.csv", index=False)
     os.rename("day5.csv", "in/day5.csv")
@@ -150,8 +148,6 @@ def test_doubtful_rows_late_labels_and_the_estimate(days, capfd):
     last = history().iloc[-1]
     assert last.checked >= 10 and last.checked_low <= last.checked_accuracy <= last.checked_high
     assert [step for step, _ in points("estimated_accuracy")] == [*range(1, len(history()) + 1)]
-    table = pd.read_csv("done/history.csv")
-    assert table.estimated_low.tolist() == pytest.approx(history().estimated_low.tolist())
 
 
 def test_gold_and_files_in_one_file(here, table):
