@@ -132,8 +132,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         step = self.follower_.step
         y, confidence = step(self._features(X), self.abstain, self.ask, self.ask_by)
-        labels = self.classes_[y].astype(object if self.abstain else self.classes_.dtype)
-        labels[confidence < self.abstain] = None
+        labels = self.classes_[y]
+        if self.abstain:
+            labels = labels.astype(object)
+            labels[confidence < self.abstain] = None
         return labels
 
     def check(self, rows: pd.DataFrame, learn: bool = False) -> dict[str, float]:

@@ -13,22 +13,19 @@ EVEN = np.full(2, 0.5)
 APART = np.array([[-2.0, 0, 0, 0], [2.0, 0, 0, 0]])  # [C, d] centres of two classes
 
 
-def stream(
-    centres: Callable = lambda t: APART, shares: Callable = lambda t: EVEN, seed: int = 0
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Segments 0..STEPS of Gaussian classes; centres(t) [C, d] and shares(t) [C] set each."""
-    rng = np.random.default_rng(seed)
+def stream(shares: Callable = lambda t: EVEN) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Segments 0..STEPS of two Gaussian classes with shares(t) [C]."""
+    rng = np.random.default_rng(0)
     for t in range(STEPS + 1):
         y = rng.choice(2, SIZE, p=shares(t))
-        yield rng.normal(0, 0.5, (SIZE, 4)) + centres(t)[y], y
+        yield rng.normal(0, 0.5, (SIZE, 4)) + APART[y], y
 
 
 def alarms(segments, method: str = "vote") -> list[str]:
     """The warnings of each step."""
     gold, *rest = segments
     model = StreamClassifier(method).fit(*gold)
-    for X, _ in rest:
-        model.adapt(X)
+    list(map(model.adapt, (X for X, _ in rest)))
     return model.history_.warnings.tolist()
 
 
@@ -39,7 +36,7 @@ def test_a_calm_stream_is_silent(method):
 
 @pytest.mark.parametrize("method", ["vote", "tracker"])
 def test_a_class_that_vanishes_is_told_once(method):
-    said = alarms(stream(shares=lambda t: EVEN if t < 3 else np.array([1.0, 0.0])), method)
+    said = alarms(stream(lambda t: EVEN if t < 3 else np.array([1.0, 0.0])), method)
     assert ["class 1 has vanished" in text for text in said] == [
         t == 3 for t in range(1, STEPS + 1)
     ]
