@@ -1,4 +1,6 @@
-"""Measure speed: python -m sdsl.bench [methods] [growth] [peers]; none means all.
+"""Measure speed: python -m sdsl.bench [methods] [growth] [peers]; none means these three.
+
+python -m sdsl.bench alarms measures what the alarms and the estimated accuracy are worth.
 
 Every time is CPU time, the median of repetitions in turn; only ratios within one call mean much.
 The peers (Avalanche, CapyMOA, river) need an environment of their own, made by --install; this file
@@ -8,6 +10,7 @@ is also the program that they run in it, so it imports sdsl only inside function
 import argparse
 import json
 import multiprocessing
+import re
 import resource
 import statistics
 import subprocess
@@ -111,6 +114,47 @@ def grown(name: str, T: int, rows: int) -> tuple[float, float, float]:
     late = statistics.median(steps[-tenth:]) / statistics.median(steps[tenth : 2 * tenth])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return 1000 * statistics.median(steps), late, (peak - before) / 1024
+
+
+CLOUDS = ("path", "shapes dataset.turn=6", "shapes dataset.cross=2", "shapes dataset.wander=4")
+WELL, WRONG = (-0.05, np.inf), (-np.inf, -0.1)  # accuracy of a segment - gold's cross-validated one
+
+
+def alarms(names: list[str]) -> Iterator[Row]:
+    """How often alarms are raised in segments that go well and wrong; errors of the estimate."""
+    from sdsl.config.compose import home
+
+    tables = sorted(file.stem for file in (home() / "conf/dataset/dev").glob("table_*.yaml"))
+    streams = [(stream, seed) for stream in (*tables, *CLOUDS) for seed in (10, 11)]
+    for name in names or ["steady"]:
+        found = [(stream, *one) for stream, seed in streams for one in told(name, stream, seed)]
+        for kind in dict.fromkeys(kind for *_, kinds in found for kind in kinds):
+            parts = [[kind in k for _, f, _, k in found if w[0] <= f < w[1]] for w in (WELL, WRONG)]
+            well, wrong = (f"{np.mean(part):.3f} of {len(part)}" for part in parts)
+            yield "alarms", f"{name}: {kind}", f"{well} well, {wrong} wrong"
+        off = np.array([error for stream, _, error, _ in found if stream in tables])
+        low, high = np.quantile(off, [0.05, 0.95])
+        text = f"{low:.3f} to {high:.3f}, mean size {np.abs(off).mean():.3f}"
+        yield "alarms", f"{name}: accuracy - estimate, {len(off)} segments of tables", text
+
+
+def told(method: str, stream: str, seed: int) -> Iterator[tuple[float, float, set[str]]]:
+    """Of each segment: accuracy - gold's, accuracy - estimate, kinds of alarms."""
+    from sdsl import experiment
+    from sdsl.config import composed, setup
+    from sdsl.use.follower import Follower
+
+    seeded = f"dataset.{re.split('[_ ]', stream)[0]}_seed={seed}"
+    made = setup(composed(f"method={method}", *f"dataset=dev/{stream}".split(), seeded))
+    cut = experiment.cut(made, experiment.load(made), seed)
+    X, y = cut.gold().X.numpy(), cut.gold().y.numpy()
+    follower = Follower(made.config, X, y, np.arange(cut.C), seed)
+    for t in range(1, cut.T + 1):
+        labels, _ = follower.step(cut.segment(t).numpy())
+        record, right = follower.records[-1], float((labels == cut.truth(t).numpy()).mean())
+        kinds = {re.sub(r"[\d.%]+", "#", text) for text in record["warnings"].split("; ") if text}
+        estimate = record.get("estimated_accuracy", np.nan)
+        yield right - follower.expected, right - estimate, kinds
 
 
 # Peers: a replay loop with true labels, 64 new and 64 stored rows an update, 100 rows stored, every
@@ -271,7 +315,8 @@ def capymoa(X: np.ndarray, y: np.ndarray) -> Runs:
     return {f"{name}, row by row": partial(run, make) for name, make in made.items()}
 
 
-PARTS = {"methods": methods, "growth": growth, "peers": peers}
+SPEED = {"methods": methods, "growth": growth, "peers": peers}
+PARTS = SPEED | {"alarms": alarms}
 
 
 def main() -> None:
@@ -285,7 +330,7 @@ def main() -> None:
         return peer(*args.peer)
     if args.install:
         install()
-    for part in args.parts or PARTS:
+    for part in args.parts or SPEED:
         for row in PARTS[part](args.of):
             print(" | ".join(row), flush=True)
 

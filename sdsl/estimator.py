@@ -28,7 +28,8 @@ from sdsl.config import composed
 from sdsl.config.refusals import REFUSED, message
 from sdsl.datasets.columns import prepare
 from sdsl.errors import UserError
-from sdsl.use.follower import ARRAYS, RECORD, Follower, loaded
+from sdsl.use.checks import By
+from sdsl.use.follower import ARRAYS, Follower, loaded
 
 # The settings that a stream without labels has; the others belong to an evaluation.
 METHOD = ("labeler", "replay", "lookback", "learner", "stream.scaler")
@@ -45,11 +46,15 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
     config_dir : a folder with YAML files of your own, laid out like conf/
     base : a scikit-learn classifier with predict_proba that votes alone, in the place of the four
         of conf/labeler/vote.yaml; for the methods steady and vote
+    abstain : rows with less confidence get no label from `adapt` but None
+    ask : so many rows of each segment are drawn to be checked by hand, see `to_check_`
+    ask_by : "random", or "doubt" to draw doubtful rows more often
 
     Attributes
     ----------
     classes_ : the labels, sorted
-    history_ : one row per segment: drift, class shares, confidence, warnings, ...
+    history_ : one row per segment: estimated accuracy, drift, class shares, warnings, ...
+    to_check_ : the rows that were drawn and not checked yet
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
     """
 
@@ -60,12 +65,18 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         overrides: Mapping[str, Any] | None = None,
         config_dir: str | Path | None = None,
         base: BaseEstimator | None = None,
+        abstain: float = 0.0,
+        ask: int = 0,
+        ask_by: By = "random",
     ):
         self.method = method
         self.seed = seed
         self.overrides = overrides
         self.config_dir = config_dir
         self.base = base
+        self.abstain = abstain
+        self.ask = ask
+        self.ask_by = ask_by
 
     def fit(self, X: Any, y: Any) -> Self:
         """Take gold: the labelled rows. Training waits for the first segment, see `adapt`.
@@ -86,6 +97,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         """`fit` under a config that is composed already."""
         if type(self.seed) is bool or not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise UserError(f"seed={self.seed!r}: expected a whole number, 0 or more.")
+        if self.ask_by not in ("random", "doubt"):
+            raise UserError(f"ask_by={self.ask_by!r}: expected random or doubt.")
         X, columns = _pandas(X), ARRAYS
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, skip_check_array=True)
@@ -113,10 +126,31 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
 
         These are the method's own labels of the segment. A method that gives none (st, dann, eaml,
         cotta, sar) is asked for its predictions after the update. An empty segment gives an empty
-        array and changes nothing.
+        array and changes nothing. With `abstain` the array is of objects, None where there is no
+        label.
         """
         check_is_fitted(self)
-        return self.classes_[self.follower_.step(self._features(X))[0]]
+        step = self.follower_.step
+        y, confidence = step(self._features(X), self.abstain, self.ask, self.ask_by)
+        labels = self.classes_[y]
+        if self.abstain:
+            labels = labels.astype(object)
+            labels[confidence < self.abstain] = None
+        return labels
+
+    def check(self, rows: pd.DataFrame, learn: bool = False) -> dict[str, float]:
+        """The accuracy by rows of `to_check_` whose `correct_label` was filled in, some or all.
+
+        learn: these rows join gold, and the vote is fitted again.
+        """
+        check_is_fitted(self)
+        return self.follower_.check(rows, learn)
+
+    @property
+    def to_check_(self) -> pd.DataFrame:
+        """Rows that were drawn: `segment` counts from 1 as history_ does, `row` from 0."""
+        check_is_fitted(self)
+        return self.follower_.checks.waiting().drop(columns="file")
 
     def predict(self, X: Any) -> np.ndarray:
         """Labels by the model as it is now, which stays as it is.
@@ -135,10 +169,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
     def history_(self) -> pd.DataFrame:
         """One row per segment; the columns are explained in sdsl/use/README.md."""
         check_is_fitted(self)
-        records = self.follower_.records
-        shares = [f"share_{name}" for name in self.follower_.monitor.classes]
-        names = dict.fromkeys([*RECORD, *shares, *(name for one in records for name in one)])
-        return pd.DataFrame(records, columns=list(names))
+        return self.follower_.history()
 
     def save(self, path: str | Path) -> None:
         """Write one file, whole or not at all; reading it runs no code of its own."""

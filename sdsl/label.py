@@ -18,6 +18,7 @@ from sdsl.config.compose import home
 from sdsl.errors import UserError
 from sdsl.launch.compiling import announced
 from sdsl.use.config import TEXTS, label_settings
+from sdsl.use.monitor import UNSEEN
 
 if TYPE_CHECKING:  # torch and pandas take seconds, and --help should not
     from sdsl.datasets.files import Input
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # torch and pandas take seconds, and --help should not
 
 SET_ASIDE, ALARM = 3, 4  # exit codes; 2: refused
 FEW = 5  # rows of a class in gold
-SHOWN = ("confidence", "drift", "accuracy", "balanced_accuracy")  # where a record has them
+SHOWN = ("confidence", "abstained", "drift", "accuracy", "balanced_accuracy")  # if there
 
 
 def main() -> None:
@@ -56,6 +57,12 @@ def run(config: dict[str, Any]) -> int:
     given, seed = label_settings(config)
     with announced(note), opened(given, config, seed) as deployment:
         screen = Screen(deployment)
+        if checked := deployment.check():
+            told = "{checked_accuracy:.3f} ({checked_low:.3f} to {checked_high:.3f})"
+            told = f"{told}, estimated {{checked_estimate:.3f}}, by {{checked:.0f}} checked labels"
+            screen.result(f"checked accuracy {told.format(**checked)}")
+            if alarm := deployment.follower.checks.alarm():
+                screen.result(f"  warning: {alarm}")
         try:
             for i, found in enumerate(deployment.looks(given)):
                 if screen.label(found, given.segment_size) or not i:
@@ -86,6 +93,7 @@ class Screen:
         self.deployment = deployment
         self.changed: set[str] = set()  # files that were mentioned
         self.lines = self.alarms = 0  # lines of results, segments with an alarm
+        self.estimated = False  # whether there was an estimated accuracy among them
         if not deployment.book.done:
             self.begin()
 
@@ -119,6 +127,11 @@ class Screen:
             for record in records:
                 numbers = [f"{k} {record[k]:.3f}" for k in SHOWN if k in record]
                 rows = f"{record['rows']} rows in {record['seconds']:.1f} s"
+                if "estimated_accuracy" in record:
+                    low, high = record["estimated_low"], record["estimated_high"]
+                    found = record["estimated_accuracy"]
+                    numbers.insert(0, f"estimated accuracy {found:.3f} ({low:.3f} to {high:.3f})")
+                    self.estimated = True
                 self.result(f"{record['files']}: {', '.join([rows, *numbers])}")
                 self.alarms += bool(record["warnings"])
                 if record["remarks"]:
@@ -127,6 +140,8 @@ class Screen:
                     self.result(f"  warning: {record['warnings']}")
             if waiting:
                 note(f"files to go: {waiting}")
+        if self.estimated:
+            note(UNSEEN)
         return self.lines > before
 
     def result(self, text: str) -> None:
@@ -135,6 +150,7 @@ class Screen:
 
     def log(self, uri: str | None, experiment: str) -> None:
         """Log all segments to MLflow and say how to view them; an error ends no labelling."""
+        self.deployment.show()
         from sdsl.tracking.deployment import log_deployment  # MLflow takes seconds
 
         deployment, follower = self.deployment, self.deployment.follower
@@ -143,6 +159,7 @@ class Screen:
         lines = {
             "columns.txt": deployment.plan.told(),
             "warnings.txt": [f"segment {i}: {text}" for i, text in enumerate(warnings, 1) if text],
+            "estimated_accuracy.txt": [UNSEEN],
             "set_aside.txt": [reason for _, reason in deployment.book.aside.values()],
         }
         texts = {name: "\n".join([*some, ""]) for name, some in lines.items()}

@@ -4,7 +4,7 @@ R[t, j] = accuracy of the model after step t on the test part Q_j.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from sdsl.core.adaptation import Adaptation
 from sdsl.core.checks import check_tensor
 from sdsl.core.contract import Method
 from sdsl.core.learner import Learner
-from sdsl.core.metrics import balanced_accuracy, best_relabelling, confusion
+from sdsl.core.metrics import STEPS, balanced_accuracy, best_relabelling, confusion, reliability
 from sdsl.core.rows import Rows
 from sdsl.core.scaler import Scaler
 from sdsl.core.settings import Positive, settings
@@ -54,6 +54,8 @@ class Outcome:
     scaler: Scaler
     confusion: np.ndarray  # [T, C, C]: counts on Q_t after step t, see core/metrics
     final_confusion: np.ndarray  # [T, C, C]: on every Q_j after step T
+    # [STEPS, 3]: how sure a method with probabilities of its own was, and how often right
+    reliability: np.ndarray = field(default_factory=lambda: np.zeros((STEPS, 3)))
 
 
 def run(
@@ -71,7 +73,7 @@ def run(
         try:
             adapting.restore(saved["adapting"])
             tester.restore(saved["tester"])
-            curves.restore(saved["curves"])
+            curves.restore(saved["curves"], saved["reliability"])
         except (*DAMAGED, ComponentError) as error:
             why = f"{checkpoint.file}: damaged ({error}). Delete it, or set force=true."
             raise UserError(why) from error
@@ -82,7 +84,8 @@ def run(
             tester.fill(0, learner, adapting.scaler)
 
     def state() -> dict[str, Any]:
-        return {"adapting": adapting.state(), "tester": tester.state(), "curves": curves.values}
+        own = {"curves": curves.values, "reliability": curves.reliability}
+        return {"adapting": adapting.state(), "tester": tester.state(), **own}
 
     for t in range(adapting.t + 1, stream.T + 1):
         truth = stream.truth(t)
@@ -94,6 +97,10 @@ def run(
                 labelled = confusion(pseudo.y.numpy(), truth.numpy(), stream.C)
                 curves.score(t, "pseudo_label", labelled)
                 curves.write(t, {"pseudo_label_balanced_acc": balanced_accuracy(labelled)})
+                if pseudo.p is not None:
+                    curves.compare(
+                        t, pseudo.p.gather(1, pseudo.y[:, None])[:, 0], pseudo.y == truth
+                    )
             curves.score(t, "test", tester.diagonal[t - 1])
         on_step(t, tester.online(t))
         if checkpoint:
@@ -106,6 +113,7 @@ def run(
         scaler=adapting.scaler,
         confusion=tester.diagonal,
         final_confusion=tester.counts,
+        reliability=curves.reliability,
     )
 
 
@@ -115,21 +123,30 @@ class Curves:
     def __init__(self, T: int):
         self.T = T
         self.values: dict[str, np.ndarray] = {}
+        self.reliability = np.zeros((STEPS, 3))
 
     def write(self, t: int, log: dict[str, float]) -> None:
         for name, value in log.items():
             curve = self.values.setdefault(name, np.full(self.T, np.nan))
             curve[t - 1] = float(value)
 
-    def restore(self, values: dict[str, np.ndarray]) -> None:
+    def restore(self, values: dict[str, np.ndarray], reliability: np.ndarray) -> None:
         if any(curve.shape != (self.T,) for curve in values.values()):
             raise ValueError("curves of another length")
+        if reliability.shape != self.reliability.shape:
+            raise ValueError("a reliability of another shape")
         self.values.update(values)
+        self.reliability = reliability
 
     def score(self, t: int, name: str, K: np.ndarray) -> None:
         """Accuracy, and accuracy under the best renaming of the classes: a swap shows as a gap."""
         accuracy = float(np.trace(K) / max(1, K.sum()))
         self.write(t, {f"{name}_acc": accuracy, f"{name}_acc_relabelled": best_relabelling(K)})
+
+    def compare(self, t: int, said: Tensor, right: Tensor) -> None:
+        """Probabilities that the labels [n] are right, and whether they are."""
+        self.write(t, {"estimated_acc": float(said.mean())})
+        self.reliability = self.reliability + reliability(said.double().numpy(), right.numpy())
 
 
 class Tester:

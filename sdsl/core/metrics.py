@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+STEPS = 50  # of the probability that a label is right, from 0 to 1
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -111,6 +113,26 @@ def summarise_classes(steps: np.ndarray, last: np.ndarray) -> ClassMetrics:
         class_imbalance=float(rows.max() / rows.min()),
         majority=float(shares.mean(0).max()),
     )
+
+
+def reliability(said: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """[STEPS, 3]: rows, sum said and sum right of labels [n], by the probability that is said."""
+    at = np.minimum((said * STEPS).astype(int), STEPS - 1)
+    sums = [np.bincount(at, weights, STEPS) for weights in (np.ones(len(said)), said, right)]
+    return np.stack(sums, axis=1)
+
+
+def calibration_error(table: np.ndarray) -> float:
+    """ECE = sum_b |said_b - right_b| / rows over ten steps b, from `reliability`."""
+    ten = table.reshape(10, -1, 3).sum(1)
+    return float(np.abs(ten[:, 1] - ten[:, 2]).sum() / ten[:, 0].sum())
+
+
+def accuracy_at(table: np.ndarray, coverage: np.ndarray) -> np.ndarray:
+    """The accuracy of the surest rows, these shares of all; within a step rows are alike."""
+    rows, _, right = np.r_[np.zeros((1, 3)), table[::-1].cumsum(0)].T
+    kept = coverage * rows[-1]
+    return np.interp(kept, rows, right) / kept
 
 
 def best_relabelling(K: np.ndarray) -> float:

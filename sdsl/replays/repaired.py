@@ -79,7 +79,7 @@ class RepairedLabels(Robust):
         express(units, learner.theta, learner.teacher, back=True)
         self.inside = spread_inside(rows := Rows(step.X, pseudo.rows.y), learner.classes)
         log = {"gold_trust": self.trust(inner, learner.classes)}
-        log["memory_numbers"] = float(step.X.shape[1])  # the spread inside the classes
+        log = {"memory_numbers": float(step.X.shape[1])}  # the spread inside the classes
         return Pseudo(pseudo.y, rows, pseudo.log | log)
 
     def weights(self, step: Step, learner: Learner) -> list[float]:

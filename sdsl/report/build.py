@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 
 from sdsl.report import claims, figures, statistics, tables
 from sdsl.report.document import Document, Report
-from sdsl.report.names import CLASS_METRICS, METRICS, SETTINGS, method_name
+from sdsl.report.names import CLASS_METRICS, CONFIDENCE, METRICS, SETTINGS, method_name
 from sdsl.report.runs import Runs, is_short
 from sdsl.report.tables import Html, Markdown
 from sdsl.tracking import PROBED
@@ -43,7 +43,7 @@ def gather(runs: Runs, drawn: dict[str, str]) -> Report:
     jittered = runs.jittered()
     judged = {s: claims.judge(one, jittered.get(s)) for s, one in of_paper.items()}
     probed = sorted(name for name in runs.frame if name.startswith(PROBED))
-    known = [name for name in (*METRICS, *CLASS_METRICS, *probed) if name in runs.frame]
+    known = [m for m in (*METRICS, *CLASS_METRICS, *CONFIDENCE, *probed) if m in runs.frame]
     cells = {metric: tables.cells(settings, jittered, metric) for metric in known}
     return Report(runs, _by(["setting"], judged or {"": pd.DataFrame()}), cells, drawn)
 
@@ -89,6 +89,7 @@ def _write(report: Report, file: Path, template: str, writer: Markdown) -> None:
         rules=claims.RULES,
         metrics={m: f"{m.removeprefix(PROBED)}, as the probe measured" for m in report.cells}
         | METRICS
-        | CLASS_METRICS,
+        | CLASS_METRICS
+        | CONFIDENCE,
     )
     file.write_text(re.sub(r"\n{3,}", "\n\n", rendered.rstrip()) + "\n", encoding="utf-8")

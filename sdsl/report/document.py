@@ -138,6 +138,15 @@ class Document:
         table = self.report.cells[metric]
         return tables.grid(self.w, table[table.setting == self.setting], streams, short)
 
+    def confidence(self, streams: Sequence[str]) -> list[tuple[str, str]]:
+        """(title, table) of how sure methods are against how often they are right, by stream."""
+        cells = {m: self.report.cells[m] for m in names.CONFIDENCE if m in self.report.cells}
+        return [
+            (names.CONFIDENCE[metric], self.grid(metric, streams, short=True))
+            for metric, table in cells.items()
+            if table[(table.setting == self.setting) & table.dataset.isin(streams)].n.any()
+        ]
+
     def ablations(self) -> str:
         """Acc_t of Ours with one thing changed at a time; '' if none ran."""
         runs = self.report.runs.ablated(self.setting)

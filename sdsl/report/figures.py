@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from sdsl.core.metrics import accuracy_at
 from sdsl.errors import UserError
 from sdsl.report import names, plotting
 from sdsl.report.checks import ONE_SIDED, SYMMETRIC, noise_curve
@@ -167,6 +168,34 @@ def _pseudo_labels(settings: Settings) -> Figure | None:
     return _over_time(settings, LABELS, names.without_labels(_all_methods(settings.values())))
 
 
+def _confidence(settings: Settings) -> Figure | None:
+    """Said against right in ten steps, and accuracy against coverage, over all streams."""
+    found = [
+        (names.PROTOCOLS.get(s, s), method, runs.reliability(method, runs.streams))
+        for s, runs in settings.items()
+        for method in names.without_labels(runs.variants)
+    ]
+    found = [one for one in found if one[2].any()]
+    if not found:
+        return None
+    shown, looks = list(dict.fromkeys(s for s, _, _ in found)), plotting.looks(f[1] for f in found)
+    figure, panels = plotting.grid(2 * len(shown), 2, height=2.2)
+    coverage = np.linspace(0.1, 1, 10)
+    for setting, method, table in found:
+        left, right = panels[2 * shown.index(setting) :][:2]
+        rows, said, true = table.reshape(10, -1, 3).sum(1).T
+        some = rows > 0
+        left.plot(said[some] / rows[some], true[some] / rows[some], ms=2.4, **looks[method])
+        right.plot(coverage, accuracy_at(table, coverage), ms=2.4, **looks[method])
+    for i, setting in enumerate(shown):
+        left, right = panels[2 * i :][:2]
+        left.plot([0, 1], [0, 1], lw=0.5, color="0.6")
+        plotting.describe(left, setting, True, "how sure", "right")
+        right.set(xlabel="share of rows, the surest first", ylabel="accuracy")
+    plotting.legend(figure, looks)
+    return figure
+
+
 def _every_run(settings: Settings, metric: str) -> Figure | None:
     """One dot per run: many results have two clusters, which a mean hides."""
     methods = [method for method in _all_methods(settings.values()) if method != STATIC_BOUND]
@@ -253,5 +282,6 @@ FIGURES: dict[str, tuple[str, Callable[[Settings], Figure | None]]] = {  # name 
     "labels": ("Accuracy of the pseudo-labels", _pseudo_labels),
     "runs_acc_t": ("Acc_t of every single run", lambda s: _every_run(s, "acc_online")),
     "runs_acc_T": ("Acc_T of every single run", lambda s: _every_run(s, "acc_final")),
+    "confidence": ("How sure against how often right, and the surest rows alone", _confidence),
     "R": ("R of every method on every stream", _heat_maps),
 }

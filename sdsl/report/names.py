@@ -19,6 +19,10 @@ CLASS_METRICS = {  # every class weighs the same
     "balanced_acc_online": "Balanced accuracy of each step's own test part",
     "macro_f1_online": "Macro F1 of each step's own test part",
 }
+CONFIDENCE = {  # of methods with probabilities of their own; the lower the better
+    "ece": "Calibration error: how sure of a row's label against how often right",
+    "estimate_error": "Error of the estimated accuracy, mean over segments",
+}
 # How many gold rows there are decides more than any method, and the paper does not say it.
 PROTOCOLS = {"": "few gold rows", "gold=segment": "much gold"}  # by the column `setting` of a run
 SETTINGS = {

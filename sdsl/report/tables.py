@@ -63,14 +63,18 @@ def _of_setting(setting: str, runs: Runs, jittered: Runs | None, metric: str) ->
                 }
             )
     table = pd.DataFrame(rows)
-    table["best"] = _best(table) & (not metric.startswith(PROBED))  # less may be better
+    best = _best(table, -1 if metric in names.CONFIDENCE else 1)
+    table["best"] = best & (not metric.startswith(PROBED))  # less may be better
     return table
 
 
-def _best(table: pd.DataFrame) -> np.ndarray:
-    """True for the best mean of each stream, and for means that round to it; no label readers."""
+def _best(table: pd.DataFrame, sign: int) -> np.ndarray:
+    """True for the best mean of each stream, and for means that round to it; no label readers.
+
+    sign: 1 where more is better, else -1.
+    """
     fair = table[~table.method.map(names.reads_labels) & table["mean"].notna()]
-    tops = fair.groupby("dataset")["mean"].transform("max")
+    tops = sign * (sign * fair["mean"]).groupby(fair.dataset).transform("max")
     return table.index.isin(fair.index[np.isclose(fair["mean"], tops, atol=5e-4)])
 
 

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from sdsl.core.engine import Outcome
     from sdsl.experiment import Trial
 
-CURVES = ("online", "online_mean", "final", "past_mean", "pseudo_label_acc")  # under curve/
-MEASURED = ("test_acc", "pseudo_label_")  # by the engine; all other logs are a component's
+CURVES = ("online", "online_mean", "final", "past_mean", "pseudo_label_acc", "estimated_acc")
+MEASURED = (
+    "test_acc",
+    "pseudo_label_",
+    "estimated_acc",
+)  # by the engine; all other logs are a component's
 POINTS, STEP_POINTS = 250, 100  # in MLflow: of a curve, and of all under step/ together
 LONGEST_TABLE = 200  # segments up to which R is also written as a table
 CSV: Any = {"index_label": "step", "float_format": "%.9g"}
@@ -36,6 +40,10 @@ def summary(outcome: "Outcome") -> dict[str, float]:
     numbers |= metrics.summarise_classes(outcome.confusion, outcome.final_confusion).as_dict()
     if "pseudo_label_acc" in logged:
         numbers["pseudo_label_acc_mean"] = float(np.nanmean(logged["pseudo_label_acc"]))
+    if "estimated_acc" in logged:
+        numbers["ece"] = metrics.calibration_error(outcome.reliability)
+        off = np.abs(logged["estimated_acc"] - logged["pseudo_label_acc"])
+        numbers["estimate_error"] = float(np.nanmean(off))
     swap = metrics.swap_steps(logged["test_acc"], logged["test_acc_relabelled"])
     return numbers | {
         "swap_steps": float(swap),
@@ -57,8 +65,14 @@ def probe_curves(trial: "Trial") -> dict[str, np.ndarray]:
 
 
 def all_curves(trial: "Trial") -> pd.DataFrame:
-    """The columns of curves.csv, index step. A probe may have fewer points, or more."""
+    """The columns of curves.csv, index step. A probe may have fewer points, or more.
+
+    So has the reliability: 50 steps of what is said, see core/metrics.py.
+    """
     curves = metrics.curves(trial.outcome.R) | trial.outcome.curves | probe_curves(trial)
+    if "estimated_acc" in curves:
+        names = ("reliability_rows", "reliability_said", "reliability_right")
+        curves |= dict(zip(names, trial.outcome.reliability.T, strict=True))
     table = pd.DataFrame({name: pd.Series(values) for name, values in curves.items()})
     return table.set_axis(range(1, len(table) + 1))
 

@@ -3,13 +3,13 @@
 import codecs
 from collections.abc import Mapping
 from dataclasses import fields, make_dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from hydra.core.config_store import ConfigStore
 from pydantic import BeforeValidator, Field
 
 from sdsl.config import sections
-from sdsl.core.settings import Positive, settings
+from sdsl.core.settings import Count, Positive, Share, settings
 from sdsl.errors import UserError
 
 Text = Annotated[str, BeforeValidator(str)]
@@ -32,10 +32,15 @@ class LabelSettings:
     watch: bool
     every: Annotated[float, Field(ge=0.1)]
     strict: bool
+    abstain: Share
+    ask: Count
+    ask_by: Literal["random", "doubt"]
+    checked: Text | None
+    learn: bool
 
 
 NAMES = [field.name for field in fields(LabelSettings)]
-TEXTS = ("gold", "files", "label", "out", "drop", "use", "keep")
+TEXTS = ("gold", "files", "label", "out", "drop", "use", "keep", "checked")
 # Hydra knows these names beside the sections of config.yaml; LabelSettings checks the values.
 Label = make_dataclass("Label", [(name, Any) for name in NAMES], bases=(sections.Config,))
 Label.__module__ = __name__  # launchers pickle what Hydra knows

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from filelock import FileLock, Timeout
 
 from sdsl.core.finite import NotFinite
@@ -28,11 +29,14 @@ from sdsl.datasets.columns import Odd, prepare
 from sdsl.datasets.files import Content, Input, inputs, read_table, user_path
 from sdsl.datasets.tables import NUMBER, Frame, pieces, written
 from sdsl.errors import UserError
+from sdsl.use.checks import ANSWER, KEY, SHOWN
 from sdsl.use.config import LabelSettings
+from sdsl.use.figure import draw
 from sdsl.use.follower import Follower, foreign, loaded
 
 STATE = Path(".sdsl", "state.sdsl")
 READY = Path(".sdsl", "ready")
+HISTORY, FIGURE, TO_CHECK = "history.csv", "history.svg", "to_check.csv"  # in `out`
 MOST_CLASSES, SOME_CLASSES = 100, 20  # numbers, and any labels of less than 3 rows each
 Records = list[dict[str, Any]]
 
@@ -44,6 +48,7 @@ class Book:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     done: dict[str, list[int]] = field(default_factory=dict)  # name -> version of the file
     aside: dict[str, tuple[list[int], str]] = field(default_factory=dict)  # version and reason
+    hashes: dict[str, str] = field(default_factory=dict)  # SHA-256 of a file that is done -> name
     ready: list[str] = field(default_factory=list)  # written, perhaps not moved to `out` yet
 
 
@@ -53,6 +58,7 @@ class Opened:
 
     name: str
     version: list[int]  # as it was when it was read
+    sha256: str
     content: Content
     X: np.ndarray  # [n, d] the rows that are not gold's
     gold: np.ndarray  # [N] whether a row of the file is gold's
@@ -63,9 +69,12 @@ class Opened:
 class Deployment:
     """Made by `opened`, which holds the lock."""
 
-    def __init__(self, out: Path, follower: Follower, book: Book, gold: "Gold", encoding: str):
-        self.out, self.follower, self.book, self.gold = out, follower, book, gold
-        self.plan, self.encoding = follower.columns, encoding
+    def __init__(
+        self, given: LabelSettings, out: Path, follower: Follower, book: Book, gold: "Gold"
+    ):
+        self.given, self.out = given, out
+        self.follower, self.book, self.gold = follower, book, gold
+        self.plan, self.encoding = follower.columns, given.encoding
         self.looked: list[Input] = []  # the files found last
 
     def looks(self, given: LabelSettings) -> Iterator[list[Input]]:
@@ -122,13 +131,16 @@ class Deployment:
         return 1, [], reason
 
     def _open(self, found: Input, version: list[int]) -> Opened:
-        names, is_gold = (
-            [one.name for one in self.plan.columns],
-            found.path.resolve() in self.gold.files,
-        )
+        names = [column.name for column in self.plan.columns]
+        is_gold = found.path.resolve() in self.gold.files
+        if found.name in (HISTORY, TO_CHECK):
+            raise UserError(f"{found.name}: sdsl.label writes a file of this name; rename yours.")
         X, given, odd, rows = list[np.ndarray](), list[str | None](), Odd(), 0
         try:
             content = read_table(found.path)
+            sha256 = content.sha256
+            if (other := self.book.hashes.get(sha256, found.name)) != found.name:
+                raise UserError(f"the same as {other}, and nothing is learnt twice.")
             for frame in self._pieces(content):
                 given += frame.labels(self.plan.label)
                 new = self.plan.transform(frame.columns.filter(items=names), rows, odd)
@@ -140,24 +152,30 @@ class Deployment:
             raise UserError(f"{found.name}: {reason}") from None
         labels = pd.Series(given, dtype=object)
         gold = labels.notna().to_numpy() & is_gold
-        other = labels[~gold].value_counts().drop(self.follower.monitor.classes, errors="ignore")
-        if len(other):
-            some = ", ".join(other.index[:3])
-            remarks.append(f"{other.sum()} of its labels are no class of gold ({some})")
-        return Opened(found.name, version, content, np.concatenate(X), gold, labels, remarks)
+        unknown = labels[~gold].value_counts().drop(self.follower.monitor.classes, errors="ignore")
+        if len(unknown):
+            some = ", ".join(unknown.index[:3])
+            remarks.append(f"{unknown.sum()} of its labels are no class of gold ({some})")
+        about = found.name, version, sha256, content
+        return Opened(*about, np.concatenate(X), gold, labels, remarks)
 
     def _pieces(self, content: Content) -> Iterator[Frame]:
         label, names = self.plan.label, [one.name for one in self.plan.columns]
         return pieces(content, label, [*names, *self.plan.ignored, label], self.encoding)
 
     def _label(self, files: Sequence[Opened], size: int | None) -> Records:
-        X, follower = np.concatenate([file.X for file in files]), self.follower
+        X, follower, given = np.concatenate([file.X for file in files]), self.follower, self.given
+        places = [np.full(len(file.X), file.name, dtype=object) for file in files]
+        rows = [1 + np.flatnonzero(~file.gold) for file in files]  # in the file
         truth = pd.concat([file.given[~file.gold] for file in files], ignore_index=True)
         parts = np.array_split(np.arange(len(X)), max(1, round(len(X) / size)) if size else 1)
         classes, names = np.array(follower.monitor.classes), ", ".join(one.name for one in files)
         codes, confidence = np.zeros(len(X), int), np.zeros(len(X))
         for i, part in enumerate(parts, 1):
-            codes[part], confidence[part] = follower.step(X[part])
+            found = follower.step(X[part], given.abstain, given.ask, given.ask_by)
+            codes[part], confidence[part] = found
+            segment = len(follower.records)
+            follower.checks.place(segment, np.concatenate(places)[part], np.concatenate(rows)[part])
             known = truth[part].dropna()  # a class that gold lacks counts as wrong
             right = known == classes[codes[known.index]]
             record = follower.records[-1]
@@ -171,6 +189,8 @@ class Deployment:
             self._write(file, follower.labels[codes[:n]], confidence[:n])
             codes, confidence = codes[n:], confidence[n:]
             self.book.done[file.name] = file.version
+            if len(file.X):
+                self.book.hashes[file.sha256] = file.name
             self.book.aside.pop(file.name, None)
         self.book.ready = [file.name for file in files]
         self.save()
@@ -183,6 +203,9 @@ class Deployment:
         added = {"label": np.empty(rows, labels.dtype), "confidence": np.ones(rows)}
         added["label"][~file.gold], added["confidence"][~file.gold] = labels, confidence.round(6)
         added["label"][file.gold] = file.given[file.gold].to_numpy().astype(labels.dtype)
+        if self.given.abstain:  # nullable, so that numbers stay whole
+            sure = added["confidence"] >= self.given.abstain
+            added["label"] = pd.Series(pd.array(added["label"].tolist())).where(sure).array
         empty = self.plan.label if file.given[~file.gold].isna().all() else None
         target = self.out / READY / file.name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -205,6 +228,27 @@ class Deployment:
             row += len(columns)
             yield replace(frame, columns=columns)
 
+    def check(self) -> dict[str, float]:
+        """Take the labels of the file `checked`; the checked accuracy, {} before any came."""
+        if self.given.checked is None:
+            return {}
+        rows = read_checked(user_path(self.given.checked))
+        found = self.follower.check(rows, self.given.learn)
+        self.save()
+        return found
+
+    def show(self) -> None:
+        """Write the history as a table and a figure, and the rows to be checked."""
+        history, file = self.follower.history(), self.out / TO_CHECK
+        write_whole(self.out / HISTORY, history.to_csv(index=False).encode())
+        write_whole(self.out / FIGURE, draw(history))
+        waiting = self.follower.checks.waiting().set_index(KEY)
+        if file.exists():  # labels that were filled in and not given back yet stay
+            typed = read_checked(file).astype({"segment": int, "row": int})
+            waiting.update(typed.set_index(KEY)[[ANSWER]].astype(object))
+        if len(waiting) or file.exists():
+            write_whole(file, waiting.reset_index().to_csv(index=False).encode())
+
     def save(self) -> None:
         """From here on the labels count."""
         self.follower.save(self.out / STATE, deployment=asdict(self.book))
@@ -219,6 +263,11 @@ class Deployment:
         for rest in [*ready.rglob("*"), *ready.parent.glob(".*.part")]:
             if rest.is_file():
                 rest.unlink()
+
+
+def read_checked(path: Path) -> pd.DataFrame:
+    """The rows of a to_check.csv."""
+    return next(pieces(read_table(path), ANSWER, SHOWN, whole=True)).columns
 
 
 @contextmanager
@@ -240,7 +289,7 @@ def opened(given: LabelSettings, config: Mapping[str, Any], seed: int) -> Iterat
                 with loaded(out / STATE, foreign(config)) as (follower, state):
                     book = Book(**state["deployment"])
                 refuse_others(follower, fresh, out)
-            deployment = Deployment(out, follower, book, gold, given.encoding)
+            deployment = Deployment(given, out, follower, book, gold)
             deployment.publish()
             yield deployment
     except Timeout:
@@ -251,7 +300,8 @@ def refuse_others(old: Follower, new: Follower, out: Path) -> None:
     """The model of a folder goes on only with the settings and gold that it was begun with."""
 
     def begun(one: Follower) -> dict[str, Any]:
-        gold = one.columns, one.labels.tolist(), one.gold.X.numpy().tobytes(), one.gold.y.tolist()
+        first = one.gold[torch.arange(len(one.gold) - one.learnt)]
+        gold = one.columns, one.labels.tolist(), first.X.numpy().tobytes(), first.y.tolist()
         return {**one.config, "seed": one.seed, "gold, label=, drop=, use= or keep=": gold}
 
     was, now = begun(old), begun(new)

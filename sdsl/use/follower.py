@@ -19,6 +19,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -35,13 +36,19 @@ from sdsl.core.state import DAMAGED, load_state, save_state
 from sdsl.datasets.columns import Plan
 from sdsl.errors import ComponentError, UserError
 from sdsl.experiment import one_thread
+from sdsl.labelers.vote import Vote
+from sdsl.use.checks import By, Checks
 from sdsl.use.monitor import FAR, Moments, Monitor
 
-KIND = "StreamClassifier 2"  # of a file, with its version
+KIND = "StreamClassifier 3"  # of a file, with its version
 TRUSTED = ("sdsl.core", "sdsl.labelers", "sdsl.replays", "sklearn")  # modules and those in them
 SECTIONS = ("method", "labeler", "replay", "lookback", "learner", "stream")  # of a config
 # The first columns of the history; then class shares and what the method logs.
-RECORD = ("step", "rows", "seconds", "note", "warnings", "confidence", "drift", "far", "valley")
+RECORD = (
+    *("step", "rows", "seconds", "note", "warnings"),
+    *("estimated_accuracy", "estimated_low", "estimated_high"),
+    *("confidence", "drift", "far"),
+)
 CHUNK = 10_000  # rows asked for at a time
 MOST = 100_000  # rows of a segment that the method is given: of a longer one every second, third...
 ARRAYS = Plan([], [], "")  # rows come as arrays, not as tables
@@ -67,6 +74,7 @@ class Follower:
         self.preview: Adaptation | None = None  # answers before the first step
         self.monitor = Monitor(X, y, list(map(str, labels)))
         self.records: list[dict[str, Any]] = []
+        self.checks, self.learnt = Checks(), 0  # learnt: checked rows at the end of gold
 
     def _new(self) -> Adaptation:
         made, name = parts(self.config), self.config["method"]["name"]
@@ -77,30 +85,40 @@ class Follower:
         learner = Learner(sizes, Draws(self.seed, "init"))
         return Adaptation(made.method, learner, self.gold, made.scaler, self.seed)
 
-    def step(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(
+        self, X: np.ndarray, abstain: float = 0.0, ask: int = 0, ask_by: By = "random"
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(classes [n], confidence [n]) of a new segment [n, d] float32; the model is updated.
 
-        A segment that would leave NaN in the model is refused, and the model stays as it was.
+        A segment that would leave NaN in the model is refused, and the model stays as it was. Below
+        `abstain` rows count as left out; `ask` rows are drawn to be checked.
         """
         start, y, confidence = time.perf_counter(), np.zeros(0, np.int64), np.zeros(0)
         record: dict[str, Any] = {"rows": len(X), "note": "", "warnings": "empty segment"}
         if len(X):
             seen = X[:: -(-len(X) // MOST)]
-            y, p, note, logged = self._learn(seen)
+            y, p, own, note, logged = self._learn(seen)
             confidence, record["note"] = p[np.arange(len(y)), y], note
-            signs, alarms = self.monitor.judge(seen, y)
+            signs, alarms = self.monitor.judge(seen, y, confidence if own else None, self.expected)
+            if len(seen) < len(X):
+                y, confidence = self.ask(X, cautious=not own)
+            if abstain:
+                signs["abstained"] = float((confidence < abstain).mean())
+            if ask:
+                at = self.seed, len(self.records) + 1
+                self.checks.draw(at, X, self.labels[y], confidence, ask, ask_by)
+            signs |= self.checks.summary()
+            alarms += [told] if (told := self.checks.alarm()) else []
             record |= {"warnings": "; ".join(alarms), "confidence": float(confidence.mean())}
             record = {name: float(value) for name, value in logged.items()} | record | signs
-            if len(seen) < len(X):
-                y, confidence = self.ask(X)
         record |= {"step": self.adaptation.t, "seconds": time.perf_counter() - start}
         self.records.append(record)
         if record["warnings"]:
             log.warning("step %d: %s", record["step"], record["warnings"])
         return y, confidence
 
-    def _learn(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, str, Log]:
-        """(classes [n], probabilities [n, C], a note, log)"""
+    def _learn(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool, str, Log]:
+        """(classes [n], probabilities [n, C], whether they are the method's own, a note, log)"""
         before = self.adaptation.state() if self.adaptation.t else None
         try:
             with one_thread():
@@ -110,10 +128,10 @@ class Follower:
                 with self.adaptation.watched("prediction"):
                     y = self.predict(X) if pseudo.y is None else pseudo.y.numpy()
                     own = pseudo.p
-                    p = self.probabilities(X) if own is None else self._cautious(own.numpy(), X)
+                    p = self.probabilities(X) if own is None else own.numpy()
                     if not np.isfinite(p).all():
                         raise NotFinite("the model's probabilities are no numbers (NaN)")
-            return y, p, pseudo.note, logged
+            return y, p, own is not None, pseudo.note, logged
         except UserError as error:
             self.adaptation = self._new()
             if before is not None:
@@ -123,19 +141,64 @@ class Follower:
             why = f"The model cannot follow this segment of {len(X)} rows and stays as it was."
             raise NotFinite(f"{why} {error}") from None
 
+    def check(self, given: pd.DataFrame, learn: bool = False) -> dict[str, float]:
+        """Take late labels; {} before any, else the checked accuracy, which the last record gets.
+
+        learn: the rows join gold and the vote is fitted again. Rows of a class that gold lacks only
+        count as wrong.
+        """
+        vote = self._vote()
+        if learn and (vote is None or not self.adaptation.t):
+            raise UserError("learn needs a method that votes (steady, vote), and a first segment.")
+        rows, answers = self.checks.take(given)
+        code = pd.Index(list(map(str, self.labels))).get_indexer(answers)
+        if learn and vote is not None and (code >= 0).any():
+            self._learn_late(vote, self.checks.X[rows[code >= 0]], code[code >= 0])
+        if self.records and len(rows):
+            self.records[-1] |= self.checks.summary()
+            told = [self.records[-1]["warnings"], self.checks.alarm()]
+            self.records[-1]["warnings"] = "; ".join(filter(None, dict.fromkeys(told)))
+        return self.checks.summary()
+
+    def _learn_late(self, vote: Vote, X: np.ndarray, y: np.ndarray) -> None:
+        """Fit the vote again, to gold with these rows; the tracker goes on as it is."""
+        going, new = self.adaptation, Rows(tensor(X), torch.from_numpy(y.astype(np.int64)))
+        self.gold, self.learnt = Rows.cat(self.gold, new), self.learnt + len(new)
+        going.raw_gold, going.gold = self.gold, going.scaler.rows(self.gold)
+        last = self.monitor.last
+        self.monitor = Monitor(self.gold.X.numpy(), self.gold.y.numpy(), self.monitor.classes)
+        self.monitor.last = last
+        moments, decides = vote.moments, going.learner.rule is not None
+        with one_thread():
+            vote.start(going.gold, going.learner, going.draws)
+        vote.moments = moments  # of the last segment
+        going.learner.rule = vote.ballot() if decides else None
+
+    @property
+    def expected(self) -> float:
+        """Gold's cross-validated accuracy; NaN for a method that does not vote."""
+        return vote.accuracy if (vote := self._vote()) else float("nan")
+
+    def _vote(self) -> Vote | None:
+        """The vote of the method, if it has one that was fitted."""
+        labeler = self.adaptation.method.labeler
+        vote = getattr(labeler, "vote", labeler)
+        return vote if isinstance(vote, Vote) and self.adaptation.t else None
+
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Classes [n] by the model as it is now."""
         y, learner = self._ask(X, Learner.predict), self.adaptation.learner
         check_tensor(learner.classifier, "labels", torch.from_numpy(y), (len(X),), len(self.labels))
         return y
 
-    def ask(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def ask(self, X: np.ndarray, cautious: bool) -> tuple[np.ndarray, np.ndarray]:
         """(classes [n], confidence [n]) by the model as it is now, in memory that X sets."""
         y, confidence = np.zeros(len(X), np.int64), np.zeros(len(X))
         for rows in np.array_split(np.arange(len(X)), len(X) // CHUNK + 1):
             p = self._ask(X[rows], probabilities)
             y[rows] = p.argmax(1)
-            confidence[rows] = self._cautious(p, X[rows])[np.arange(len(rows)), y[rows]]
+            p = self._cautious(p, X[rows]) if cautious else p
+            confidence[rows] = p[np.arange(len(rows)), y[rows]]
         return y, confidence
 
     def probabilities(self, X: np.ndarray) -> np.ndarray:
@@ -161,6 +224,12 @@ class Follower:
             self.preview.begin(self.gold.X)
         return self.preview
 
+    def history(self) -> pd.DataFrame:
+        """One row per segment; the columns are explained in sdsl/use/README.md."""
+        shares = [f"share_{name}" for name in self.monitor.classes]
+        names = dict.fromkeys([*RECORD, *shares, *(name for one in self.records for name in one)])
+        return pd.DataFrame(self.records, columns=list(names))
+
     def save(self, path: str | Path, **more: Any) -> None:
         """Write one file, whole or not at all; `more` is plain data."""
         save_state(path, {"kind": KIND, "follower": self.state(), **more})
@@ -176,6 +245,8 @@ class Follower:
             "adaptation": self.adaptation.state() if self.adaptation.t else None,
             "monitor": vars(self.monitor.last),
             "records": list(self.records),
+            "checks": self.checks.state(),
+            "learnt": self.learnt,
         }
 
     @classmethod
@@ -192,7 +263,8 @@ class Follower:
         if shapes != {name: np.shape(value) for name, value in vars(gold).items()}:
             raise ValueError(f"moments of shapes {shapes}")
         made.monitor.last = Moments(**state["monitor"])
-        made.records = state["records"]
+        made.records, made.learnt = state["records"], state["learnt"]
+        made.checks = Checks(**state["checks"])
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:  # for copies and process pools

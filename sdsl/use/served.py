@@ -36,7 +36,7 @@ class Served(NamedTuple):
     follower: Follower
 
     def predict(self, rows: pd.DataFrame) -> pd.DataFrame:
-        y, confidence = self.follower.ask(self.follower.columns.transform(rows))
+        y, confidence = self.follower.ask(self.follower.columns.transform(rows), cautious=True)
         return pd.DataFrame({"label": self.follower.labels[y], "confidence": confidence})
 
 

@@ -111,3 +111,12 @@ def test_a_lasting_swap_is_a_tenth_of_the_stream():
     assert metrics.swap_steps(accuracy, relabelled, gap=0.02) == 7
     lasting = [metrics.is_lasting(*case) for case in ((2, 8), (3, 8), (3, 40), (4, 40))]
     assert lasting == [False, True, False, True]
+
+
+def test_said_against_right_by_hand():
+    said = np.array([0.55, 0.55, 0.81, 0.89, 1.0])
+    table = metrics.reliability(said, np.array([True, False, True, True, True]))
+    assert table[27].tolist() == [2, 1.1, 1] and table[49].tolist() == [1, 1, 1]
+    off = abs(1.1 - 1) + abs(1.7 - 2) + 0  # .81 and .89 are in one of ten steps
+    assert metrics.calibration_error(table) == pytest.approx(off / 5)
+    assert metrics.accuracy_at(table, np.array([0.2, 0.6, 0.8, 1.0])).tolist() == [1, 1, 7 / 8, 0.8]

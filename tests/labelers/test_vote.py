@@ -136,7 +136,7 @@ def test_the_state_holds_no_learner_and_gives_the_same_vote():
     made, of = begun(gold, TREES)
     made.label(step(gold, gold[:0], rows(1, shift=9.0).X), of)
     state, again = made.state(), learner(D, 4, C)
-    assert {*state} == {"seed", "moments", "temperatures", "accuracy"}
+    assert {*state} == {"seed", "moments", "temperatures", "accuracy", "sharpness"}
     component("labeler", "vote", learners=[TREES]).restore(state, gold, again)
     X = rows(2).X
     assert torch.equal(of.rule.probabilities(X), again.rule.probabilities(X))

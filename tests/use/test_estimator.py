@@ -141,12 +141,38 @@ def test_rows_far_from_anything_seen_have_no_certain_label(method, turning):
 
 def test_history(quick, turning):
     model = quick("ours", *turning[0])
-    first = ["step", "rows", "seconds", "note", "warnings", "confidence", "drift", "far"]
-    first += ["valley", "share_ant", "share_bee", "share_cow"]
+    first = ["step", "rows", "seconds", "note", "warnings", "estimated_accuracy"]
+    first += ["estimated_low", "estimated_high", "confidence", "drift", "far"]
+    first += ["share_ant", "share_bee", "share_cow"]
     assert list(model.history_.columns) == first and not len(model.history_)
     labels = model.adapt(turning[1][0])
-    assert list(model.history_.columns[:12]) == first and "memory_numbers" in model.history_
+    assert list(model.history_.columns[:14]) == first and "memory_numbers" in model.history_
     assert model.history_.share_ant[0] == (labels == "ant").mean()
+
+
+def test_late_labels_and_rows_without_one(turning, tmp_path):
+    model = StreamClassifier("vote", abstain=0.9, ask=20, ask_by="doubt").fit(*turning[0])
+    given = [model.adapt(X) for X, _ in turning[1:4]]
+    empty = [np.mean(labels == None) for labels in given]  # noqa: E711
+    assert model.history_.abstained.tolist() == empty and 0 < max(empty) < 1
+    asked = model.to_check_
+    assert set(asked.segment) == {1, 2, 3} and asked.correct_label.isna().all()
+    true = [turning[s][1][row] for s, row in zip(asked.segment, asked.row, strict=True)]
+    some = asked.assign(correct_label=true)[::2]
+    for late in (model, model):  # given back twice, it counts once
+        found = late.check(some, learn=late is not model)
+    assert len(some) <= found["checked"] < 60 and len(model.to_check_) == len(asked) - len(some)
+    right = np.mean([np.mean(model.predict(X) == y) for X, y in turning[1:4]])
+    assert found["checked_low"] < right <= found["checked_high"]
+    model.check(asked.assign(correct_label=true), learn=True)
+    gold = model.follower_.gold
+    assert len(gold) > 60 and len(model.to_check_) == 0
+    model.save(tmp_path / "m.sdsl")
+    again = StreamClassifier.load(tmp_path / "m.sdsl")
+    assert (again.adapt(turning[4][0]) == model.adapt(turning[4][0])).all()
+    assert again.history_.drop(columns="seconds").equals(model.history_.drop(columns="seconds"))
+    with pytest.raises(UserError, match="Row 99 of segment 1 was not drawn"):
+        model.check(pd.DataFrame({"segment": [1], "row": [99], "correct_label": ["ant"]}))
 
 
 def test_overrides_and_seed_have_their_effect(turning):
@@ -173,6 +199,7 @@ def test_overrides_and_seed_have_their_effect(turning):
         ({"config_dir": "nowhere"}, "no such folder"),
         ({"seed": -1}, "seed=-1"),
         ({"seed": 1.5}, "seed=1.5"),
+        ({"ask_by": "doubts"}, "ask_by='doubts'"),
         ({"y": np.zeros(60)}, "one class only"),
         ({"y": np.zeros(59)}, "inconsistent numbers of samples"),
         ({"X": np.full((60, 4), np.nan)}, "contains NaN"),

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import signal
 import threading
 import time
@@ -20,6 +21,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sdsl.config import composed
 from sdsl.estimator import StreamClassifier
 from sdsl.tracking.address import store_uri
+from sdsl.use.monitor import UNSEEN
 
 STATE = "done/.sdsl/state.sdsl"
 
@@ -81,8 +83,9 @@ def test_days_one_by_one_or_at_once_and_the_class_give_the_same_labels(days):
 
 def test_one_run_in_mlflow_is_continued(days, table):
     os.rename("in/day5.csv", "day5.csv")
-    (table[180:240].drop(columns="kind") + 50).to_parquet("in/day3.parquet", index=False)
-    assert call("strict=true") == 4 and len(labelled(count=4)) == 240  # an alarm, all labelled
+    gone = table[180:240][table.kind[180:240] != "bee"].drop(columns="kind")
+    gone.to_parquet("in/day3.parquet", index=False)
+    assert call("strict=true") == 4  # an alarm, all labelled
     os.rename("day5.csv", "in/day5.csv")
     assert call() == 0
     run = deployment_run()
@@ -96,7 +99,7 @@ def test_one_run_in_mlflow_is_continued(days, table):
     assert points("balanced_accuracy")[1] == (4, pytest.approx(expected))
     assert "a: a number" in artifact("columns.txt")
     assert "segment 3: " in artifact("warnings.txt")
-    assert "unlike anything" in history().warnings[2] and points("warnings")[2] == (3, 1.0)
+    assert history().warnings[2] == "class bee has vanished" and points("warnings")[2] == (3, 1.0)
 
 
 def test_the_next_call_logs_segments_that_one_could_not(days, capfd):
@@ -105,6 +108,38 @@ def test_the_next_call_logs_segments_that_one_could_not(days, capfd):
     assert call() == 0  # with no new file
     assert "Nothing new" in capfd.readouterr().out
     assert [step for step, _ in points("rows")] == [1, 2, 3, 4, 5]
+
+
+def test_doubtful_rows_late_labels_and_the_estimate(days, capfd):
+    """Rows are named as in their file; labels that were typed into to_check.csv stay there."""
+    words = ("method=vote", "abstain=0.9", "segment_size=100", "ask=8")
+    days.assign(kind=range(420)).to_csv("in/history.csv", index=False)
+    shutil.copy("in/day1.csv", "in/day9.csv")
+    os.rename("in/day5.csv", "day5.csv")
+    assert call(*words) == 0
+    out, err = capfd.readouterr()
+    assert "estimated accuracy 0." in out and ", abstained 0." in out and UNSEEN in err
+    assert "set aside: history.csv: sdsl.label writes a file of this name" in out
+    assert "set aside: day9.csv: the same as day1.csv, and nothing is learnt twice." in out
+    found = labelled(count=4)
+    assert (found.label.isna() == (found.confidence < 0.9)).all() and found.label.isna().any()
+    assert history().abstained.mean() == pytest.approx(found.label.isna().mean(), abs=0.01)
+    assert Path("done/history.svg").read_text().startswith("<?xml")
+    asked = pd.read_csv("done/to_check.csv", dtype=str)
+    days.index -= 60  # of the rows of day1, day2, ...
+    at = 60 * (asked.file.str[3].astype(int) - 1) + asked.row.astype(int) - 1
+    true = days.kind[at].tolist()
+    asked.assign(correct_label=true)[:10].to_csv("mine.csv", index=False)
+    asked.assign(correct_label=true).to_csv("done/to_check.csv", index=False)
+    os.rename("day5.csv", "in/day5.csv")
+    assert call(*words, "checked=mine.csv", "learn=true") == 0
+    assert "checked accuracy " in capfd.readouterr().out
+    rest = pd.read_csv("done/to_check.csv", dtype=str)
+    typed = rest.correct_label[rest.file != "day5.csv"]
+    assert typed.tolist() == true[10:] and rest.correct_label[rest.file == "day5.csv"].isna().all()
+    last = history().iloc[-1]
+    assert last.checked >= 10 and last.checked_low <= last.checked_accuracy <= last.checked_high
+    assert [step for step, _ in points("estimated_accuracy")] == [*range(1, len(history()) + 1)]
 
 
 def test_gold_and_files_in_one_file(here, table, capfd):
@@ -235,6 +270,9 @@ def test_pieces_of_a_file_are_labelled_as_the_whole(days, monkeypatch):
         ("encoding=hex", "Expected encoding=latin-1"),
         ("out=in", "files=in are in the folder in, which out=in is or holds"),
         ("out=.", "which out=. is or holds"),
+        ("abstain=2", "abstain=2"),
+        ("ask_by=most", "ask_by='most'"),
+        ("checked=none.csv", "none.csv: no such file"),
         ("out=gold.csv/x", "cannot be made"),
     ],
 )
