@@ -108,16 +108,8 @@ class Runs:
 
     def scores(self, variant: str, stream: str, metric: str) -> pd.Series:
         """seed -> value of a metric, for the runs of one cell."""
-        key = variant, stream, metric
-        if key not in self._scores:  # 169 claims ask for the same few
-            runs = self.cell(variant, stream).set_index("seed")
-            known = runs[metric].dropna() if metric in runs else pd.Series(dtype=float)
-            self._scores[key] = known
-        return self._scores[key]
-
-    @functools.cached_property
-    def _scores(self) -> dict[tuple[str, str, str], pd.Series]:
-        return {}
+        runs = self.cell(variant, stream).set_index("seed")
+        return runs[metric].dropna() if metric in runs else pd.Series(dtype=float)
 
     def matrices(self, variant: str, stream: str) -> np.ndarray:
         """R of a cell's runs, [n, T, T], in the order of seeds."""
