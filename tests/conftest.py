@@ -23,7 +23,7 @@ def pytest_configure(config) -> None:
 def pytest_sessionstart(session) -> None:
     """In a fresh clone the loops are compiled first, once for all processes and commands."""
     here = Path(__file__).parent
-    compiled = any((here.parent / "sdsl" / "replays" / "__pycache__").glob("*.nbi"))
+    compiled = any((here.parent / "sdsl" / "core" / "__pycache__").rglob("*.nbi"))
     if not compiled and not hasattr(session.config, "workerinput"):
         path = f"{here}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         command = [sys.executable, here / "warm.py"]

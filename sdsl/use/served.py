@@ -4,10 +4,11 @@ The model is made by following the stream of the run once more, which leaves the
 bit for bit (tests/use/test_same_bits.py): a run needs nothing but its stream for it.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import requires
+from importlib.metadata import requires, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -81,6 +82,8 @@ def log_model(follower: Follower, rows: pd.DataFrame, run_id: str, uri: str | No
     place = client.get_run(run_id).info.experiment_id
     made = client.create_logged_model(place, NAME, run_id, model_type="classifier")
     packages = [import_module(name.partition(".")[0]) for name in ("sdsl", *own)]
+    listed = [one for one in requires("sdsl") or [] if "extra ==" not in one]
+    needed = [re.split(r"[^\w.-]", one)[0] for one in listed]  # exact: it was saved with these
     with TemporaryDirectory() as folder:
         follower.save(state := Path(folder, STATE))
         mlflow.pyfunc.save_model(
@@ -89,7 +92,7 @@ def log_model(follower: Follower, rows: pd.DataFrame, run_id: str, uri: str | No
             loader_module=__name__,
             data_path=str(state),
             code_paths=sorted({[*getattr(p, "__path__", []), p.__file__][0] for p in packages}),
-            pip_requirements=[one for one in requires("sdsl") or [] if "extra ==" not in one],
+            pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in needed],
             signature=infer_signature(rows, Served(follower).predict(rows)),
             input_example=rows,
             model_config={"modules": own},
