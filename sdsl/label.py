@@ -47,7 +47,8 @@ def main() -> None:
         interrupt.leave(stop)
     finally:
         del os.environ["HYDRA_FULL_ERROR"]
-    sys.exit(status)
+    if status:
+        sys.exit(status)
 
 
 def run(config: dict[str, Any]) -> int:
