@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from cli import stored
 from filelock import FileLock
-from label_command import call, labelled, read
+from label_command import OWN, call, labelled, read
 from mlflow import MlflowClient
 from mlflow.entities import Run
 from sklearn.metrics import balanced_accuracy_score
@@ -164,7 +164,7 @@ def test_gold_and_files_in_one_file(here, table):
 def test_gold_among_the_files_is_no_segment(days):
     os.rename("gold.csv", "in/a_gold.csv")
     assert call("gold=in/a_gold.csv", "files=in/*.csv") == 0
-    assert sorted(os.listdir("done")) == [".sdsl", "day1.csv", "day2.csv", "day5.csv"]
+    assert sorted(os.listdir("done")) == [".sdsl", *(f"day{i}.csv" for i in (1, 2, 5)), *OWN]
 
 
 def test_small_files_are_joined_and_large_ones_are_cut(days, table):
