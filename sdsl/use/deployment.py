@@ -240,8 +240,10 @@ class Deployment:
     def show(self) -> None:
         """Write the history as a table and a figure, and the rows to be checked."""
         history, file = self.follower.history(), self.out / TO_CHECK
-        write_whole(self.out / HISTORY, history.to_csv(index=False).encode())
-        write_whole(self.out / FIGURE, draw(history))
+        table = history.to_csv(index=False).encode()
+        if not (old := self.out / HISTORY).exists() or old.read_bytes() != table:
+            write_whole(old, table)
+            write_whole(self.out / FIGURE, draw(history))
         waiting = self.follower.checks.waiting().set_index(KEY)
         if file.exists():  # labels that were filled in and not given back yet stay
             typed = read_checked(file).astype({"segment": int, "row": int})

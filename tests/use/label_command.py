@@ -15,6 +15,8 @@ from sdsl.label import main
 NAMES = np.array(["ant", "bee", "cow"])
 PRIVILEGED = ("jt", "oracle_labels", "static_bound")
 BLIND = [name for name in support.METHODS if name not in PRIVILEGED]
+OWN = ["history.csv", "history.svg"]  # written by the command itself
+ASIDE = [*OWN, "to_check.csv"]
 # For `sdsl.label` on the files of `days`: short, with labels that are nearly all right.
 WORDS = {"gold": "gold.csv", "files": "in", "label": "kind", "out": "done", "method": "pl_conf"}
 WORDS |= {"learner.pretrain.steps": "60", "replay.fit.steps": "30"}
@@ -40,8 +42,7 @@ def call(*words: str) -> int:
 
 def labelled(folder: str = "done", count: int = 5) -> pd.DataFrame:
     """All labelled files of a folder, in order of name."""
-    own = ("history.csv", "history.svg", "to_check.csv")
-    names = sorted(name for name in os.listdir(folder) if name[0] != "." and name not in own)
+    names = sorted(name for name in os.listdir(folder) if name[0] != "." and name not in ASIDE)
     assert len(names) == count
     return pd.concat([read(f"{folder}/{name}") for name in names], ignore_index=True)
 
