@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ TEXT_COLUMNS = [  # of the frame; every other column holds numbers
 ]
 INTEGER_COLUMNS = ["seed", "T", "test_rows", "started"]
 SHAPE = ["rows", "features", "classes"]  # of the data that ran
-CURVES = ("pseudo_label_acc", "flatness_one_sided", "flatness_symmetric")  # R holds the others
+RELIABILITY = ("reliability_rows", "reliability_said", "reliability_right")
+CURVES = ("pseudo_label_acc", "flatness_one_sided", "flatness_symmetric", *RELIABILITY)
 JITTER = re.compile(r"(, )?jitter=[^,]+")
 ABLATION = "ablation="
 FRAGILE = 0.05  # a cell is marked if jitter moves one of its seeds by more
@@ -126,6 +127,11 @@ class Runs:
         runs = self.all_of(variant, stream)
         with_it = runs[runs.index.isin(list(by_run))].drop_duplicates("seed").sort_values("seed")
         return pd.DataFrame([by_run[run] for run in with_it.index]).to_numpy(float)
+
+    def reliability(self, variant: str, streams: Sequence[str]) -> np.ndarray:
+        """[STEPS, 3] of core/metrics.py over all seeds and streams; zeros where there is none."""
+        found = [[self.curve(variant, s, name).sum(0) for s in streams] for name in RELIABILITY]
+        return np.sum([np.stack(one, 1) for one in zip(*found, strict=True) if len(one[0])], axis=0)
 
     def static_bound(self, stream: str, metric: str = "acc_final") -> float:
         """The best accuracy of any one classifier on a stream; NaN where it was not measured."""

@@ -152,20 +152,9 @@ def test_gold_and_files_in_one_file(here, table, capfd):
     assert "59 rows: 20 ant, 20 bee, 19 cow." in err and "left out of gold: 361." in err
     done, gold = pd.read_csv("done/gold.csv"), mixed.kind != ""
     assert len(done) == 420 and (done.label == table.kind).mean() > 0.95
-<<<<<<< HEAD
     assert (done.label[gold] == table.kind[gold]).all() and (done.confidence[gold] == 1).all()
     assert (done.confidence[~gold] < 1).any() and done.confidence_given.tolist() == [*range(420)]
     assert history().rows.tolist() == [61, *[60] * 5] and (done.label_given == 1.5).all()
-=======
-    assert (done.label[:60] == table.kind[:60]).all() and (done.confidence[:60] == 1).all()
-    assert history().rows.tolist() == [60] * 6
-
-
-def test_gold_among_the_files_is_no_segment(days):
-    os.rename("gold.csv", "in/a_gold.csv")
-    assert call("gold=in/a_gold.csv", "files=in/*.csv") == 0
-    assert sorted(os.listdir("done")) == [".sdsl", *(f"day{i}.csv" for i in (1, 2, 5)), *OWN]
->>>>>>> sure
 
 
 def test_small_files_are_joined_and_large_ones_are_cut(days, table):
