@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from cli import stored
 from filelock import FileLock
-from label_command import OWN, call, labelled, read
+from label_command import call, labelled, read
 from mlflow import MlflowClient
 from mlflow.entities import Run
 from sklearn.metrics import balanced_accuracy_score

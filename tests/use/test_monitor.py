@@ -34,7 +34,7 @@ def test_a_calm_stream_is_silent(method):
     assert alarms(stream(), method) == [""] * STEPS
 
 
-@pytest.mark.parametrize("method", ["vote", "tracker"])
+@pytest.mark.parametrize("method", ["tracker"])
 def test_a_class_that_vanishes_is_told_once(method):
     said = alarms(stream(lambda t: EVEN if t < 3 else np.array([1.0, 0.0])), method)
     assert ["class 1 has vanished" in text for text in said] == [
