@@ -8,14 +8,14 @@ nearly, that of the mean: a mean of calibrated probabilities is less sure than i
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 from torch import Tensor
@@ -115,7 +115,7 @@ class Vote(Labeler):
     def install(self, gold: Rows, learner: Learner) -> None:
         """Fit the learners to gold."""
         own, X, y = standardised(gold)
-        models = parallel(lambda model: fit(model, X, y, self.seed), self.learners)
+        models = [fit(model, X, y, self.seed) for model in self.learners]
         self.fitted = Ballot([own], models, self.temperatures, self.sharpness, learner.classes)
         learner.rule = self.ballot()
 
@@ -150,24 +150,27 @@ def cross_validated(
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     parts = [rows[part] for _, part in folds.split(rows, y[rows])]
 
-    def left_out(task: tuple[Any, Array]) -> Array:
-        model, part = task
+    def left_out(model: Any, part: Array) -> Array:
         rest = np.delete(np.arange(len(y)), part)
         return ask(fit(model, X[rest], y[rest], seed), X[part], C)
 
-    found = parallel(left_out, [(model, part) for model in learners for part in parts])
     order = np.argsort(np.concatenate(parts))
-    chunks = [found[i : i + FOLDS] for i in range(0, len(found), FOLDS)]
-    return [np.concatenate(chunk)[order] for chunk in chunks]
+    return [np.concatenate([left_out(model, part) for part in parts])[order] for model in learners]
 
 
 @threadpool_limits.wrap(1)
 def fit(model: Any, X: Array, y: Array, seed: int) -> Any:
-    """A fitted copy of the classifier; it is given the seed if it takes one and has none."""
-    model = clone(model)
+    """A fitted copy of the classifier; it is given the seed if it takes one and has none.
+
+    The trees of a forest grow on all cores, unless other processes are at work.
+    """
+    model, alone = clone(model), multiprocessing.parent_process() is None
     if model.get_params().get("random_state", seed) is None:
         model.set_params(random_state=seed)
-    return model.fit(X, y)
+    if not isinstance(model, RandomForestClassifier | ExtraTreesClassifier):
+        return model.fit(X, y)
+    model.set_params(n_jobs=os.cpu_count() if alone else 1).fit(X, y)
+    return model.set_params(n_jobs=1)  # a sum over threads depends on their order
 
 
 @threadpool_limits.wrap(1)
@@ -188,10 +191,3 @@ def temperature(p: Array, y: Array) -> float:
     """Of least log-loss."""
     true = np.arange(len(y)), y
     return min(TEMPERATURES, key=lambda T: -np.log(tempered(p, T)[true].clip(1e-6)).mean())
-
-
-def parallel(work: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
-    """The results in the order of the tasks, on all cores unless other processes are at work."""
-    alone = multiprocessing.parent_process() is None
-    with ThreadPoolExecutor(os.cpu_count() if alone else 1) as pool:
-        return list(pool.map(work, tasks))
