@@ -99,7 +99,7 @@ class Screen:
             self.begin()
 
     def begin(self) -> None:
-        """What gold is and how it is read."""
+        """Says what gold is and how it is read."""
         names, gold = self.deployment.follower.monitor.classes, self.deployment.gold
         counts = self.deployment.follower.gold.y.bincount().tolist()
         rows = [f"{n} {name}" for name, n in zip(names, counts, strict=True)]

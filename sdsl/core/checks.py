@@ -1,4 +1,4 @@
-"""What a component returns is checked right after it returns: a mistake ends in one sentence.
+"""Checks what a component returns right after it returns: a mistake ends in one sentence.
 
 Compiled loops read and write wherever an index points, so no label and no shape reaches them
 unchecked, be it from a component, a table or a state file.

@@ -62,7 +62,7 @@ class Rows:
 
 
 def misfit(rows: Rows, d: int, classes: int) -> str:
-    """What is wrong with rows of d features; '' of sound ones."""
+    """The fault of rows of d features; '' of sound ones."""
     X, y = rows.X, rows.y
     sound = X.dtype == torch.float32 and y.dtype == torch.int64 and y.ndim == 1
     if not sound or X.shape != (len(y), d):

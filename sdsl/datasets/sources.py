@@ -47,7 +47,7 @@ class Source:
         raise NotImplementedError
 
     def hint(self) -> str:
-        """What a user can do to have the rows."""
+        """The ways in which a user can have the rows."""
         return ""
 
 

@@ -63,7 +63,7 @@ class Steady(Labeler):
                 room -= self.trackers[-1].numbers
 
     def on_gold(self, gold: Rows, classes: int, room: int) -> str:
-        """What gold rows that were left out say against the tracker."""
+        """Why left-out gold rows are against the tracker; "" if they are not."""
         if np.isnan(voted := self.vote.accuracy):
             return "gold has too few rows of a class to compare the two"
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=self.vote.seed)

@@ -158,7 +158,7 @@ def decimal(value: float) -> str:
 
 
 def about(streams: Sequence[str]) -> str:
-    """What to know of a block of streams; '' if there is nothing."""
+    """A remark on a block of streams; '' if there is none."""
     return REAL if {*map(names.family, streams)} == {"real"} else ""
 
 
