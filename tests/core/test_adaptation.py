@@ -43,10 +43,7 @@ def test_features_that_go_silent_leave_no_scale_of_rounding_errors():
         ("parameters", "At step 2, in the replay, the network's parameters are no longer finite"),
         ("library", "the network's parameters are .* lower the learning rate of the replay"),
         ("scores", r"At step 2, in the replay, the distances are no numbers \(NaN\)"),
-        (
-            "bug",
-            r"Act raised ValueError in .*made_up.py, line \d+\): array must not",
-        ),
+        ("bug", r"Act raised ValueError in .*made_up.py, line \d+\): array must not"),
     ],
 )
 def test_a_run_that_diverges_ends_with_the_step_the_part_and_what_to_try(how, cause):
