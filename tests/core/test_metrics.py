@@ -90,15 +90,12 @@ def test_the_best_constant_answer_weighs_segments_as_accuracies_do():
     assert metrics.summarise_classes(steps[1:], steps[1:]).majority == pytest.approx(0.7)
 
 
-@pytest.mark.parametrize(
-    ("y", "truth", "accuracy"),
-    [
-        ([0, 1, 2, 2], [0, 1, 2, 2], 1.0),
-        ([1, 0, 0, 0], [0, 1, 1, 1], 1.0),  # two classes in each other's place
-        ([1, 2, 0, 0], [0, 1, 2, 1], 0.75),  # a cycle, and one plain error
-        ([0, 0, 0, 0], [0, 0, 1, 1], 0.5),  # a collapse is no swap
-    ],
-)
+@pytest.mark.parametrize(("y", "truth", "accuracy"), [
+    ([0, 1, 2, 2], [0, 1, 2, 2], 1.0),
+    ([1, 0, 0, 0], [0, 1, 1, 1], 1.0),  # two classes in each other's place
+    ([1, 2, 0, 0], [0, 1, 2, 1], 0.75),  # a cycle, and one plain error
+    ([0, 0, 0, 0], [0, 0, 1, 1], 0.5),  # a collapse is no swap
+])  # fmt: skip
 def test_best_relabelling(y, truth, accuracy):
     assert metrics.best_relabelling(confusion(np.array(y), np.array(truth), 3)) == accuracy
 

@@ -102,18 +102,12 @@ def test_splits_depend_on_the_seed_and_on_nothing_else():
     assert not torch.equal(made.unlabelled[0] % SIZE, made.unlabelled[1] % SIZE)
 
 
-@pytest.mark.parametrize(
-    ("cut", "config", "T"),
-    [
-        ({}, {"max_segments": 99}, 4),
-        ({}, {"prefix": "calibrated"}, 4),
-        ({"calibrated_segments": 3}, {}, 4),
-        ({"calibrated_segments": 3}, {"prefix": "calibrated"}, 3),
-        ({"calibrated_segments": 3}, {"prefix": "calibrated", "max_segments": 1}, 1),
-        ({"segment_size": 80}, {}, 1),
-        ({"segment_size": 40, "test_size": None}, {}, 3),
-    ],
-)
+@pytest.mark.parametrize(("cut", "config", "T"), [
+    ({}, {"max_segments": 99}, 4), ({}, {"prefix": "calibrated"}, 4),
+    ({"calibrated_segments": 3}, {}, 4), ({"calibrated_segments": 3}, {"prefix": "calibrated"}, 3),
+    ({"calibrated_segments": 3}, {"prefix": "calibrated", "max_segments": 1}, 1),
+    ({"segment_size": 80}, {}, 1), ({"segment_size": 40, "test_size": None}, {}, 3),
+])  # fmt: skip
 def test_length(cut, config, T):
     made = stream(cut=cut, **config)
     assert made.T == len(made.tests()) == T
@@ -121,28 +115,22 @@ def test_length(cut, config, T):
     assert {len(rows) for rows in made.tests()} == {q}
 
 
-@pytest.mark.parametrize(
-    ("cut", "y", "message"),
-    [
-        ({"segment_size": 81}, DATA.y, "160 rows are fewer than two segments of 81"),
-        ({"test_size": SIZE}, DATA.y, "segment 0 .rows: 30. is too short for 30 rows"),
-        ({"segment_size": None}, DATA.y, "segment_size has no value, and no column says segments"),
-        ({}, 0 * DATA.y, "one class only"),
-        ({}, np.where(np.arange(160) < SIZE, 0, DATA.y), "no row of class 1, 2, 3"),
-    ],
-)
+@pytest.mark.parametrize(("cut", "y", "message"), [
+    ({"segment_size": 81}, DATA.y, "160 rows are fewer than two segments of 81"),
+    ({"test_size": SIZE}, DATA.y, "segment 0 .rows: 30. is too short for 30 rows"),
+    ({"segment_size": None}, DATA.y, "segment_size has no value, and no column says segments"),
+    ({}, 0 * DATA.y, "one class only"),
+    ({}, np.where(np.arange(160) < SIZE, 0, DATA.y), "no row of class 1, 2, 3"),
+])  # fmt: skip
 def test_refusals(cut, y, message):
     with pytest.raises(UserError, match=message):
         stream(support.table(DATA.X, y), cut=cut)
 
 
-@pytest.mark.parametrize(
-    ("ends", "message"),
-    [
-        ((160,), "160 rows are fewer than two segments"),
-        ((50, 51, 160), "segment 1 .rows: 1. is too short for 1 rows to test and one"),
-    ],
-)
+@pytest.mark.parametrize(("ends", "message"), [
+    ((160,), "160 rows are fewer than two segments"),
+    ((50, 51, 160), "segment 1 .rows: 1. is too short for 1 rows to test and one"),
+])  # fmt: skip
 def test_refusals_of_segments_that_rows_say(ends, message):
     with pytest.raises(UserError, match=message):
         stream(replace(DATA, ends=ends), cut=NONE)

@@ -173,13 +173,10 @@ def test_the_rule_turns_and_the_inputs_do_not_show_it():
     assert forest().fit(X[-2], y[-2]).score(X[-1], y[-1]) > later[-1] + 0.1
 
 
-@pytest.mark.parametrize(
-    ("knobs", "message"),
-    [
-        ({"classes": 3, "vanish": 2}, "dataset.vanish=2: at most half of the classes may."),
-        ({"classes": 9, "depth": 3}, "dataset.depth=3: fewer regions than classes. Raise it."),
-    ],
-)
+@pytest.mark.parametrize(("knobs", "message"), [
+    ({"classes": 3, "vanish": 2}, "dataset.vanish=2: at most half of the classes may."),
+    ({"classes": 9, "depth": 3}, "dataset.depth=3: fewer regions than classes. Raise it."),
+])  # fmt: skip
 def test_settings_that_do_not_fit_are_refused(knobs, message):
     with pytest.raises(UserError, match=message):
         drawn(**knobs)

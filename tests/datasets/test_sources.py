@@ -80,13 +80,10 @@ def test_real_files(name, originals):
     assert set(table.y[: sizes[0]]) == set(table.y)
 
 
-@pytest.mark.parametrize(
-    ("name", "how"),
-    [
-        ("bike", r"bike\.csv .*data\.root.*, made from .*Bike\.zip of https://github\.com/denismr"),
-        ("flights", r"flights\.csv .*data\.root.*, or set data\.download=true\.$"),
-    ],
-)
+@pytest.mark.parametrize(("name", "how"), [
+    ("bike", r"bike\.csv .*data\.root.*, made from .*Bike\.zip of https://github\.com/denismr"),
+    ("flights", r"flights\.csv .*data\.root.*, or set data\.download=true\.$"),
+])  # fmt: skip
 def test_real_files_that_are_not_there(name, how, data):
     with pytest.raises(UserError, match=rf"^real_{name}: none .* has the data\. Put {how}"):
         load(dataset(f"real/{name}"), data)

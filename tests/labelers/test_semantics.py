@@ -95,16 +95,10 @@ def test_gram_finds_the_nearest_rotation():
         assert best <= (E - ils.V @ rotation(seed)[:C]).square().sum()
 
 
-@pytest.mark.parametrize(
-    ("mode", "classes", "active"),
-    [
-        ("project", 3, True),
-        ("project", 2, False),
-        ("gram", 2, True),
-        ("gram", 3, True),
-        ("off", 3, False),
-    ],
-)
+@pytest.mark.parametrize(("mode", "classes", "active"), [
+    ("project", 3, True), ("project", 2, False), ("gram", 2, True), ("gram", 3, True),
+    ("off", 3, False),
+])  # fmt: skip
 def test_which_reading_is_active(mode, classes, active):
     of, how = learner(2, M, classes), component("labeler", "robust", ils=mode)
     gold = Rows(torch.randn(12, 2), torch.arange(12) % classes)

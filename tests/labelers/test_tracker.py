@@ -266,16 +266,12 @@ COLUMN = [[0.0, 6.0 * c] for c in range(5)]
 RING = [[7.0, 0], [0, 7], [-7, 0], [0, -7]]
 
 
-@pytest.mark.parametrize(
-    ("places", "motion"),
-    [
-        (COLUMN, [([0, 30 * (t > 2) - 50 * (t > 4)],) for t in range(8)]),
-        (COLUMN, [([0, 3.8 * t],) for t in range(1, 20)]),  # by more than half a gap each time
-        (COLUMN, [([0, 9 * (t > 3)], 1 + t % 3) for t in range(12)]),
-        (RING, [(0, 1, np.radians(15 * t)) for t in range(1, 25)]),
-    ],
-    ids=["jumps", "speed", "growth", "turns"],
-)
+@pytest.mark.parametrize(("places", "motion"), [
+    (COLUMN, [([0, 30 * (t > 2) - 50 * (t > 4)],) for t in range(8)]),
+    (COLUMN, [([0, 3.8 * t],) for t in range(1, 20)]),  # by more than half a gap each time
+    (COLUMN, [([0, 9 * (t > 3)], 1 + t % 3) for t in range(12)]),
+    (RING, [(0, 1, np.radians(15 * t)) for t in range(1, 25)]),
+], ids=["jumps", "speed", "growth", "turns"])  # fmt: skip
 def test_the_whole_picture_is_followed(places, motion):
     assert followed(places, motion) > 0.97
 

@@ -47,20 +47,15 @@ def test_the_folder_of_a_run_is_as_hydra_users_know_it(here):
     assert sorted(path.name for path in here.iterdir()) == ["mlflow.db", "outputs"]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["method=stt"], "Did you mean 'st'?"),
-        (["+labeler.round=1"], "labeler has no setting 'round'"),
-        (["seed=1.5"], "a seed is an integer"),
-        (["dataset.segment_size=5000"], "fewer than two segments"),
-        (["dataset=own/csv", "dataset.path=nowhere.csv"], "nowhere.csv"),
-        (["tracking.uri=sqlite:///:memory:"], "in memory"),
-        (["lr=["], "lr=["),
-        (["method=st,jt"], "add --multirun"),
-        (["--config-dir", "nowhere"], "not found"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (["method=stt"], "Did you mean 'st'?"),
+    (["+labeler.round=1"], "labeler has no setting 'round'"),
+    (["seed=1.5"], "a seed is an integer"),
+    (["dataset.segment_size=5000"], "fewer than two segments"),
+    (["dataset=own/csv", "dataset.path=nowhere.csv"], "nowhere.csv"),
+    (["tracking.uri=sqlite:///:memory:"], "in memory"), (["lr=["], "lr=["),
+    (["method=st,jt"], "add --multirun"), (["--config-dir", "nowhere"], "not found"),
+])  # fmt: skip
 def test_refusals_end_with_status_2(here, capfd, words, said):
     line = [w for w in TINY if not any(w.split("=")[0] == v.split("=")[0] for v in words)]
     assert call(*words, *line) == 2

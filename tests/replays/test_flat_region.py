@@ -96,23 +96,11 @@ def slow_replay(now, how, theta: list[np.ndarray]) -> list[np.ndarray]:
     return theta
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"fit": {"momentum": 0.9}},
-        {"fit": {"union": False}},
-        {"ascents": 2},
-        {"no_xi": True},
-        {"no_proj": True},
-        {"no_xi": True, "no_proj": True},
-        {"xi_norm": "sam", "rho": 0.5},
-        {"energy": 0.6, "cap": 1.0},
-        {"xi": "carried"},
-        {"xi": "carried", "xi_norm": "sam", "rho": 0.5},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings", [
+    {}, {"fit": {"momentum": 0.9}}, {"fit": {"union": False}}, {"ascents": 2}, {"no_xi": True},
+    {"no_proj": True}, {"no_xi": True, "no_proj": True}, {"xi_norm": "sam", "rho": 0.5},
+    {"energy": 0.6, "cap": 1.0}, {"xi": "carried"}, {"xi": "carried", "xi_norm": "sam", "rho": 0.5},
+], ids=str)  # fmt: skip
 def test_a_whole_replay_against_the_slow_version(settings, now, of, pseudo):
     how, before = flat(**settings), support.plain(of.theta)
     log = how.replay(now, pseudo, of)

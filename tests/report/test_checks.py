@@ -50,45 +50,40 @@ def found(test: str, runs: Runs, **given: object) -> Finding:
 HALF, MIDDLE, HIGH = [0.5] * 3, [0.7] * 3, [0.8] * 3
 
 
-@pytest.mark.parametrize(
-    "test, given, scores, verdict",
-    [
-        ("cell", {}, dict(ours=[0.75, 0.77, 0.76]), YES),  # 0.04 below, and 2 x 0.02 are allowed
-        ("cell", {}, dict(ours=[0.75, 0.76, 0.76]), NO),
-        ("cell", EXACT, dict(ours=[0.82] * 3), YES),  # at least 0.02 are
-        ("cell", EXACT, dict(ours=[0.83] * 3), NO),
-        ("cell", {}, dict(ours=MIDDLE, static_bound=[0.75]), (OUT_OF_REACH, False)),
-        ("cell", {}, dict(ours=MIDDLE, static_bound=[0.76]), NO),
-        ("cell", {}, dict(ours=[0.77] * 3, static_bound=[0.7]), YES),
-        ("cell", {}, dict(st=MIDDLE, static_bound=[0.75]), (OUT_OF_REACH, False)),
-        ("cell", {}, dict(st=MIDDLE), (NOT_RUN, False)),
-        ("order", {}, dict(ours=[0.6, 0.7, 0.65], st=HALF), YES),
-        ("order", {}, dict(ours=[0.4, 0.8, 0.6], st=HALF), OPEN),
-        ("order", {}, dict(ours=[0.2, 0.6, 0.4], st=HALF), NO),
-        ("order", {}, dict(ours=HALF, st=HALF), NO),
-        ("order", LOWER, dict(ours=[0.3, 0.4, 0.35], st=HALF), YES),
-        ("order", LOWER, dict(ours=[0.2, 0.6, 0.4], st=HALF), OPEN),
-        ("order", LOWER, dict(ours=[0.6, 0.7, 0.65], st=HALF), NO),
-        ("bound", OVER, dict(jt=HIGH, st=[0.7, 0.9, 0.8], ours=HALF), YES),
-        ("bound", OVER, dict(jt=HIGH, st=HALF, ours=[0.88, 0.9, 0.89]), NO),
-        ("bound", UNDER, dict(jt=HALF, st=[0.4, 0.6, 0.5], ours=HALF), YES),
-        ("bound", UNDER, dict(jt=HALF, st=MIDDLE, ours=[0.4, 0.42, 0.41]), NO),
-        ("near", {}, dict(ours=[0.85] * 3, jt=[0.9] * 3), YES),
-        ("near", {}, dict(ours=[0.849] * 3, jt=[0.9] * 3), NO),
-        ("near", {}, dict(ours=[0.951] * 3, jt=[0.9] * 3), NO),  # above is not comparable either
-        ("nearest", {}, dict(ours=MIDDLE, jt=HIGH, st=[0.6] * 3), YES),
-        ("nearest", {}, dict(ours=MIDDLE, jt=HIGH, st=[0.85] * 3), NO),
-        ("shape", {}, dict(st=[0.5]), YES),
-        ("shape", {"rows": 9325}, dict(st=[0.5]), NO),
-        ("flat", {"upto": 0.05}, dict(ours=[0.9] * 3), YES),
-        ("flat", {"upto": 0.1}, dict(ours=[0.9] * 3), NO),
-        ("flat", {"methods": ["record", "ours"], "upto": 0.1}, dict(ours=HIGH, record=HIGH), NO),
-        ("drops", {"after": 0.05}, dict(ours=HIGH), YES),
-        ("drops", {"after": 0.1}, dict(ours=HIGH), NO),
-        ("widest", {}, dict(ours=HIGH, st=HIGH), YES),
-        ("widest", {"than": ["st", "record"]}, dict(ours=HIGH, st=HIGH, record=HIGH), NO),
-    ],
-)
+@pytest.mark.parametrize("test, given, scores, verdict", [
+    ("cell", {}, dict(ours=[0.75, 0.77, 0.76]), YES),  # 0.04 below, and 2 x 0.02 are allowed
+    ("cell", {}, dict(ours=[0.75, 0.76, 0.76]), NO),
+    ("cell", EXACT, dict(ours=[0.82] * 3), YES),  # at least 0.02 are
+    ("cell", EXACT, dict(ours=[0.83] * 3), NO),
+    ("cell", {}, dict(ours=MIDDLE, static_bound=[0.75]), (OUT_OF_REACH, False)),
+    ("cell", {}, dict(ours=MIDDLE, static_bound=[0.76]), NO),
+    ("cell", {}, dict(ours=[0.77] * 3, static_bound=[0.7]), YES),
+    ("cell", {}, dict(st=MIDDLE, static_bound=[0.75]), (OUT_OF_REACH, False)),
+    ("cell", {}, dict(st=MIDDLE), (NOT_RUN, False)),
+    ("order", {}, dict(ours=[0.6, 0.7, 0.65], st=HALF), YES),
+    ("order", {}, dict(ours=[0.4, 0.8, 0.6], st=HALF), OPEN),
+    ("order", {}, dict(ours=[0.2, 0.6, 0.4], st=HALF), NO),
+    ("order", {}, dict(ours=HALF, st=HALF), NO),
+    ("order", LOWER, dict(ours=[0.3, 0.4, 0.35], st=HALF), YES),
+    ("order", LOWER, dict(ours=[0.2, 0.6, 0.4], st=HALF), OPEN),
+    ("order", LOWER, dict(ours=[0.6, 0.7, 0.65], st=HALF), NO),
+    ("bound", OVER, dict(jt=HIGH, st=[0.7, 0.9, 0.8], ours=HALF), YES),
+    ("bound", OVER, dict(jt=HIGH, st=HALF, ours=[0.88, 0.9, 0.89]), NO),
+    ("bound", UNDER, dict(jt=HALF, st=[0.4, 0.6, 0.5], ours=HALF), YES),
+    ("bound", UNDER, dict(jt=HALF, st=MIDDLE, ours=[0.4, 0.42, 0.41]), NO),
+    ("near", {}, dict(ours=[0.85] * 3, jt=[0.9] * 3), YES),
+    ("near", {}, dict(ours=[0.849] * 3, jt=[0.9] * 3), NO),
+    ("near", {}, dict(ours=[0.951] * 3, jt=[0.9] * 3), NO),  # above is not comparable either
+    ("nearest", {}, dict(ours=MIDDLE, jt=HIGH, st=[0.6] * 3), YES),
+    ("nearest", {}, dict(ours=MIDDLE, jt=HIGH, st=[0.85] * 3), NO),
+    ("shape", {}, dict(st=[0.5]), YES), ("shape", {"rows": 9325}, dict(st=[0.5]), NO),
+    ("flat", {"upto": 0.05}, dict(ours=[0.9] * 3), YES),
+    ("flat", {"upto": 0.1}, dict(ours=[0.9] * 3), NO),
+    ("flat", {"methods": ["record", "ours"], "upto": 0.1}, dict(ours=HIGH, record=HIGH), NO),
+    ("drops", {"after": 0.05}, dict(ours=HIGH), YES),
+    ("drops", {"after": 0.1}, dict(ours=HIGH), NO), ("widest", {}, dict(ours=HIGH, st=HIGH), YES),
+    ("widest", {"than": ["st", "record"]}, dict(ours=HIGH, st=HIGH, record=HIGH), NO),
+])  # fmt: skip
 def test_each_kind_of_test_on_runs_with_a_known_answer(test, given, scores, verdict):
     finding = found(test, with_noise(made(**scores), NOISE), **given)
     assert (finding.verdict, finding.undecided) == verdict
@@ -101,34 +96,26 @@ def test_the_numbers_behind_a_verdict():
     assert "+0.200 [-0.048, +0.448] (n=3)" in numbers  # of the seeds that both have; t is 4.303
 
 
-@pytest.mark.parametrize(
-    "test, given, why",
-    [
-        ("cell", {"method": "gst"}, "fewer than 3 seeds"),
-        ("order", {"than": ["gst"]}, "fewer than 3 seeds"),
-        ("near", {"target": "gst"}, "fewer than 3 seeds"),
-        ("nearest", {"among": ["ours", "gst"]}, "fewer than 3 seeds"),
-        ("flat", {"methods": ["eaml"], "upto": 0.1}, "fewer than 3 seeds"),
-        ("flat", {"methods": ["jt"], "upto": 0.1}, "JT without noise has 0.590, guessing 0.500"),
-        ("widest", {"than": ["jt"]}, "guessing"),
-    ],
-)
+@pytest.mark.parametrize("test, given, why", [
+    ("cell", {"method": "gst"}, "fewer than 3 seeds"),
+    ("order", {"than": ["gst"]}, "fewer than 3 seeds"),
+    ("near", {"target": "gst"}, "fewer than 3 seeds"),
+    ("nearest", {"among": ["ours", "gst"]}, "fewer than 3 seeds"),
+    ("flat", {"methods": ["eaml"], "upto": 0.1}, "fewer than 3 seeds"),
+    ("flat", {"methods": ["jt"], "upto": 0.1}, "JT without noise has 0.590, guessing 0.500"),
+    ("widest", {"than": ["jt"]}, "guessing"),
+])  # fmt: skip
 def test_runs_that_cannot_decide(test, given, why):
     runs = made(ours=MIDDLE, st=HALF, jt=HALF, gst=[0.5, 0.6], eaml=[0.9, 0.9])
     with pytest.raises(CannotBeJudged, match=why):
         found(test, with_noise(runs, NOISE), **given)
 
 
-@pytest.mark.parametrize(
-    "test, given, why",
-    [
-        ("order", {"better": ["gst"]}, "GST"),
-        ("near", {"target": "late"}, "no common seed"),
-        ("nearest", {"among": ["ours", "gst"]}, "GST"),
-        ("flat", {"upto": 1}, "flatness probe of Ours"),
-        ("widest", {}, "flatness probe of Ours"),
-    ],
-)
+@pytest.mark.parametrize("test, given, why", [
+    ("order", {"better": ["gst"]}, "GST"), ("near", {"target": "late"}, "no common seed"),
+    ("nearest", {"among": ["ours", "gst"]}, "GST"), ("flat", {"upto": 1}, "flatness probe of Ours"),
+    ("widest", {}, "flatness probe of Ours"),
+])  # fmt: skip
 def test_what_did_not_run_decides_nothing(test, given, why):
     runs = made(ours=MIDDLE, st=HALF, jt=HIGH, late=[0.1] * 3)
     runs.frame.loc[runs.frame.variant == "late", "seed"] += 5
@@ -138,20 +125,16 @@ def test_what_did_not_run_decides_nothing(test, given, why):
         found("shape", made("twonorm", ours=[0.6]))
 
 
-@pytest.mark.parametrize(
-    "test, given, agrees",
-    [
-        ("order", {"better": ["ours"], "than": ["st"]}, "yes"),
-        ("order", {"better": ["ours"], "than": ["st", "jt"]}, "no"),
-        ("order", {"better": ["ours"], "than": ["ours_wo_fr"]}, ""),
-        ("bound", {"method": "jt", "over": ["st", "ours"]}, "yes"),
-        ("bound", {"method": "ours", "over": ["st", "jt"]}, "no"),
-        ("bound", {"method": "st", "under": ["jt"]}, "yes"),
-        ("nearest", {"method": "ours", "target": "jt", "among": ["st", "ours"]}, "yes"),
-        ("nearest", {"method": "st", "target": "jt", "among": ["st", "ours"]}, "no"),
-        ("near", {}, ""),
-    ],
-)
+@pytest.mark.parametrize("test, given, agrees", [
+    ("order", {"better": ["ours"], "than": ["st"]}, "yes"),
+    ("order", {"better": ["ours"], "than": ["st", "jt"]}, "no"),
+    ("order", {"better": ["ours"], "than": ["ours_wo_fr"]}, ""),
+    ("bound", {"method": "jt", "over": ["st", "ours"]}, "yes"),
+    ("bound", {"method": "ours", "over": ["st", "jt"]}, "no"),
+    ("bound", {"method": "st", "under": ["jt"]}, "yes"),
+    ("nearest", {"method": "ours", "target": "jt", "among": ["st", "ours"]}, "yes"),
+    ("nearest", {"method": "st", "target": "jt", "among": ["st", "ours"]}, "no"), ("near", {}, ""),
+])  # fmt: skip
 def test_whether_the_papers_own_table_agrees(test, given, agrees):
     assert checks.in_table_2(test, {"st": 0.5, "ours": 0.7, "jt": 0.8}, given) == agrees
 

@@ -78,14 +78,10 @@ def of_another_version(file: Path) -> None:
         connection.execute("UPDATE alembic_version SET version_num = '451aebb31d03'")
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (corrupt, "not a database"),
-        (damaged, "malformed"),
-        (of_another_version, "mlflow db upgrade sqlite:///"),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "said"), [
+    (corrupt, "not a database"), (damaged, "malformed"),
+    (of_another_version, "mlflow db upgrade sqlite:///"),
+])  # fmt: skip
 def test_a_store_that_cannot_be_used(here, spoil, said):
     spoil(here / "mlflow.db")
     before = (here / "mlflow.db").read_bytes()
@@ -95,16 +91,13 @@ def test_a_store_that_cannot_be_used(here, spoil, said):
     assert (here / "mlflow.db").read_bytes() == before, "nothing was changed"
 
 
-@pytest.mark.parametrize(
-    ("uri", "said"),
-    [
-        ("sqlite:///file:{here}/mlflow.db?mode=ro&uri=true", "readonly"),
-        ("sqlite:////proc/nowhere/mlflow.db", "/proc/nowhere/outputs/locks cannot be made"),
-        ("postgresql+psycopg://alice:s3cr3t@host/db", "needs the Python package psycopg"),
-        ("http://alice:s3cr3t@127.0.0.1:9", "does not answer"),
-        ("foo://alice:s3cr3t@host", "cannot be used"),
-    ],
-)
+@pytest.mark.parametrize(("uri", "said"), [
+    ("sqlite:///file:{here}/mlflow.db?mode=ro&uri=true", "readonly"),
+    ("sqlite:////proc/nowhere/mlflow.db", "/proc/nowhere/outputs/locks cannot be made"),
+    ("postgresql+psycopg://alice:s3cr3t@host/db", "needs the Python package psycopg"),
+    ("http://alice:s3cr3t@127.0.0.1:9", "does not answer"),
+    ("foo://alice:s3cr3t@host", "cannot be used"),
+])  # fmt: skip
 def test_an_address_that_cannot_be_used(here, monkeypatch, uri, said):
     monkeypatch.setattr(module, "OPENING", 0.2)
     with pytest.raises(UserError, match=said) as refusal:
@@ -165,14 +158,11 @@ def test_a_locked_store_and_a_restarting_server_are_waited_for(monkeypatch):
     assert answer("database is locked", LOST, restarting) == "done"
 
 
-@pytest.mark.parametrize(
-    ("error", "patience", "said"),
-    [
-        ("(sqlite3.OperationalError) database or disk is full", 100.0, "disk is full"),
-        ("Invalid parameter value", 100.0, "Invalid parameter"),
-        (LOST, 0.0, r"does not answer.*same command goes on"),
-    ],
-)
+@pytest.mark.parametrize(("error", "patience", "said"), [
+    ("(sqlite3.OperationalError) database or disk is full", 100.0, "disk is full"),
+    ("Invalid parameter value", 100.0, "Invalid parameter"),
+    (LOST, 0.0, r"does not answer.*same command goes on"),
+])  # fmt: skip
 def test_other_errors_are_not_waited_for(error, patience, said):
     with pytest.raises((UserError, MlflowException), match=said) as refusal:
         answer(error, patience=patience)
