@@ -83,22 +83,18 @@ def test_refusals(words, said):
         assert message(refusal.value).count("\n") <= 2
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        ([], "ours · ug_2c_2d"),
-        (["method=st", "dataset=spam", "seed.values=[3]", "+note=hi", "force=true"], "st · spam"),
-        (["labeler=oracle", "eval.every=7"], "ours (labeler=oracle) · ug_2c_2d · eval.every=7"),
-        (["++labeler.rounds=2"], "ours (labeler.rounds=2) · ug_2c_2d"),
-        (["dataset=spam", "dataset.order=chronological"], "ours · spam (order=chronological)"),
-        (["stream.gold=segment"], "ours · ug_2c_2d · gold=segment"),
-        (["ablation=no_xi"], "ours (ablation=no_xi) · ug_2c_2d"),
-        (["stream.scaler=frozen"], "ours (stream.scaler=frozen) · ug_2c_2d"),
-        (
-            ["probe=flatness", "stream.max_segments=3", "eval.every=2", "data.root=null"],
-            "ours · ug_2c_2d · eval.every=2, probe=flatness, max_segments=3",
-        ),
-    ],
-)
-def test_names(words, name):
+@pytest.mark.parametrize(("line", "name"), [
+    ("", "ours · ug_2c_2d"),
+    ("method=st dataset=spam seed.values=[3] +note=hi force=true", "st · spam"),
+    ("labeler=oracle eval.every=7", "ours (labeler=oracle) · ug_2c_2d · eval.every=7"),
+    ("++labeler.rounds=2", "ours (labeler.rounds=2) · ug_2c_2d"),
+    ("dataset=spam dataset.order=chronological", "ours · spam (order=chronological)"),
+    ("stream.gold=segment", "ours · ug_2c_2d · gold=segment"),
+    ("ablation=no_xi", "ours (ablation=no_xi) · ug_2c_2d"),
+    ("stream.scaler=frozen", "ours (stream.scaler=frozen) · ug_2c_2d"),
+    ("data.root=null eval.every=2 dataset=spam", "ours · spam · eval.every=2"),
+    ("probe=flatness stream.max_segments=3", "ours · ug_2c_2d · probe=flatness, max_segments=3"),
+])  # fmt: skip
+def test_names(line, name):
+    words = line.split()
     assert str(names(setup(composed(*words), words))) == name

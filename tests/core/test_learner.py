@@ -82,9 +82,8 @@ def test_a_fit_takes_the_steps_of_its_definition(sizes, changes, monkeypatch):
     sets = [some_rows(N, sizes[0]), some_rows(5, sizes[0], seed=1), Rows.empty(sizes[0])]
     weights, X, learner = [1.0, 0.25, 3.0], some_rows(6, sizes[0], seed=2).X, new(sizes)
     student, teacher, loss = slow_fit(learner, how, sets, weights, Draws(3, "fit"), X)
-    assert learner.fit(how, sets, Draws(3, "fit"), weights, X) == pytest.approx(
-        (loss, 30), rel=1e-4
-    )
+    taken = learner.fit(how, sets, Draws(3, "fit"), weights, X)
+    assert taken == pytest.approx((loss, 30), rel=1e-4)
     close([learner.theta, learner.teacher], [student, teacher], 1e-3)
 
 

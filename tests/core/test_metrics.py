@@ -8,14 +8,8 @@ from sdsl.core import metrics
 from sdsl.core.metrics import balanced_accuracy, confusion, macro_f1, recall, summarise
 
 nan = np.nan
-R = np.array(
-    [
-        [0.6, 0.5, 0.4],  # after gold
-        [0.9, 0.7, 0.5],  # after segment 1
-        [0.8, 0.9, 0.6],
-        [0.5, 0.7, 1.0],
-    ]
-)
+# After gold, and after each of three segments.
+R = np.array([[0.6, 0.5, 0.4], [0.9, 0.7, 0.5], [0.8, 0.9, 0.6], [0.5, 0.7, 1.0]])
 
 
 def test_metrics_by_hand():

@@ -19,9 +19,8 @@ NONE = {"segment_size": None, "test_size": None}
 
 
 def stream(data=DATA, seed=0, cut=None, **config):
-    return made_up.stream(
-        data, seed, {"segment_size": SIZE, "test_size": TEST} | (cut or {}), **config
-    )
+    sizes = {"segment_size": SIZE, "test_size": TEST}
+    return made_up.stream(data, seed, sizes | (cut or {}), **config)
 
 
 def numbers(X: torch.Tensor) -> list[int]:
@@ -137,15 +136,12 @@ def test_refusals_of_segments_that_rows_say(ends, message):
 
 
 def test_jitter_is_in_the_last_digits_and_of_the_seed():
-    plain, one, same, other = (
-        stream(seed=seed, jitter=jitter).gold().X
-        for seed, jitter in ((0, 0.0), (0, 1e-6), (0, 1e-6), (0, 2e-6))
-    )
+    sizes = 0.0, 1e-6, 1e-6, 2e-6
+    plain, one, same, other = (stream(jitter=jitter).gold().X for jitter in sizes)
     assert torch.equal(one, same) and not torch.equal(one, plain)
     torch.testing.assert_close(one, plain, rtol=1e-5, atol=0)
-    torch.testing.assert_close(
-        (other - plain) / plain, 2 * (one - plain) / plain, rtol=0, atol=1e-6
-    )
+    twice, once = ((moved - plain) / plain for moved in (other, one))
+    torch.testing.assert_close(twice, 2 * once, rtol=0, atol=1e-6)
 
 
 # Scaling

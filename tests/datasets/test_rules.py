@@ -70,12 +70,6 @@ def test_a_preset_has_gold_of_all_classes_and_draws_differ_by_seed(name):
     assert len(digests) == 2
 
 
-def test_narrow_gold_has_100_rows_and_30_features():
-    config = setup(composed("dataset=dev/table_narrow"))
-    gold = experiment.cut(config, experiment.load(config), 0).gold()
-    assert gold.X.shape == (100, 30)
-
-
 def test_columns_are_sensors_useless_ones_categories_counts_and_growing_ones():
     X, _ = drawn(growing=2)
     flat = X.reshape(4800, 16)

@@ -106,10 +106,3 @@ def test_which_reading_is_active(mode, classes, active):
     found = how.embedding(gold, of)
     assert (found is not None) == active
     assert found is None or found.reading == mode
-
-
-def test_two_classes_on_one_direction_would_collapse():
-    """Why `project` is off for two classes: features of one orthant end up parallel."""
-    U = prototypes(classes=2).abs()
-    a, b = label_projector(U, 1.0) @ U
-    assert torch.nn.functional.cosine_similarity(a, b, dim=0) > 1 - 1e-9

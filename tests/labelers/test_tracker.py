@@ -12,7 +12,6 @@ from scipy.stats import multivariate_normal
 from threadpoolctl import threadpool_limits
 
 from sdsl.config.schema import component
-from sdsl.core.metrics import summarise
 from sdsl.core.rows import Rows
 from sdsl.labelers import tracker as sut
 from sdsl.labelers.tracker import GOLD, STREAM, Mixture, em, fit, log_joint, posterior, terms
@@ -274,16 +273,3 @@ RING = [[7.0, 0], [0, 7], [-7, 0], [0, -7]]
 ], ids=["jumps", "speed", "growth", "turns"])  # fmt: skip
 def test_the_whole_picture_is_followed(places, motion):
     assert followed(places, motion) > 0.97
-
-
-def test_no_swap_where_classes_walk_to_each_others_places():
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=8000)
-    p, sign = np.linspace(0, 1, len(y)), 1 - 2 * y
-    path = np.c_[3 * (1 - 2 * p), np.sin(np.pi * p) / 2]  # one deviation apart half-way
-    data = support.table(sign[:, None] * path + rng.normal(size=(len(y), 2)), y)
-    sizes = {"data": data, "segment_size": 200, "test_size": 60}
-    out = support.run("method=tracker", **sizes).outcome
-    assert out.curves["test_acc"][-5:].min() > 0.95
-    still = support.run("method=st", **sizes).outcome
-    assert summarise(out.R).acc_online > summarise(still.R).acc_online + 0.3

@@ -56,6 +56,5 @@ def test_a_link_shows_these_runs_or_those_of_a_filter(empty_folder):
     many = view("sqlite:////other.db?a=1", "1", ["a"] * 9, "tags.kind = 'group'")
     ui = "`mlflow ui --backend-store-uri sqlite:////other.db`"
     assert f"run {ui} and open {page}tags.kind%20%3D%20%27group%27" in many
-    assert view("http://host:80/", "1") == (
-        "View in MLflow: http://host:80/#/experiments/1/runs?searchFilter="
-    )
+    page = "http://host:80/#/experiments/1/runs?searchFilter="
+    assert view("http://host:80/", "1") == f"View in MLflow: {page}"

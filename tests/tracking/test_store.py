@@ -11,7 +11,6 @@ import pytest
 from filelock import Timeout
 from made import FORK, together
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput
 from mlflow.exceptions import MlflowException
 
 from sdsl.errors import UserError
@@ -38,19 +37,6 @@ def test_a_kill_while_the_store_is_made_leaves_none(empty_folder, monkeypatch):
     monkeypatch.undo()
     os.chdir(empty_folder)
     assert Store(None, "one").experiment_id
-
-
-def log_datasets(uri: str, run_id: str) -> None:
-    client = PatientClient(uri)
-    for name in "abcdefgh":
-        client.log_inputs(run_id, datasets=[DatasetInput(Dataset(name, "1", "code", "here"))])
-
-
-def test_processes_that_add_the_same_rows_at_once_all_succeed(here):
-    store = Store(None, "one")
-    ids = [store.client.create_run(store.experiment_id).info.run_id for _ in range(4)]
-    assert together(log_datasets, *((run_id,) for run_id in ids)) == [0] * 4
-    assert [len(store.client.get_run(i).inputs.dataset_inputs) for i in ids] == [8] * 4
 
 
 def test_a_lock_is_for_one_at_a_time_and_leaves_no_file(here):
