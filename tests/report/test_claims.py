@@ -8,17 +8,7 @@ import support
 from made_runs import joined, made, with_noise
 
 from sdsl.report import checks, claims
-from sdsl.report.checks import (
-    CHECKS,
-    NOT_JUDGED,
-    NOT_REPRODUCED,
-    NOT_RUN,
-    OUT_OF_REACH,
-    REPRODUCED,
-    CannotBeJudged,
-    Finding,
-    NotRun,
-)
+from sdsl.report.checks import CHECKS, NOT_JUDGED, NOT_RUN, REPRODUCED, Finding
 from sdsl.report.names import DATASETS, METHODS, PAPER_METHODS, PAPER_VARIANTS, PROTOCOLS
 from sdsl.report.runs import Runs
 
@@ -34,7 +24,8 @@ GIVEN = {  # of every kind of test; a case changes some of it
     "drops": {"methods": ["ours"], "loss": 0.02},
     "widest": {"method": "ours", "than": ["st"], "loss": 0.02},
 }
-YES, NO, OPEN = (REPRODUCED, False), (NOT_REPRODUCED, False), (NOT_REPRODUCED, True)
+YES, FAR = (REPRODUCED, False), (checks.OUT_OF_REACH, False)
+NO, OPEN = (checks.NOT_REPRODUCED, False), (checks.NOT_REPRODUCED, True)
 LOWER, EXACT = {"lower": True}, {"tolerance_std": 0.0}
 OVER, UNDER = {"over": ["st", "ours"]}, {"under": ["st", "ours"]}
 # At the bounds 0, 0.05 and 0.1.
@@ -55,10 +46,10 @@ HALF, MIDDLE, HIGH = [0.5] * 3, [0.7] * 3, [0.8] * 3
     ("cell", {}, dict(ours=[0.75, 0.76, 0.76]), NO),
     ("cell", EXACT, dict(ours=[0.82] * 3), YES),  # at least 0.02 are
     ("cell", EXACT, dict(ours=[0.83] * 3), NO),
-    ("cell", {}, dict(ours=MIDDLE, static_bound=[0.75]), (OUT_OF_REACH, False)),
+    ("cell", {}, dict(ours=MIDDLE, static_bound=[0.75]), FAR),
     ("cell", {}, dict(ours=MIDDLE, static_bound=[0.76]), NO),
     ("cell", {}, dict(ours=[0.77] * 3, static_bound=[0.7]), YES),
-    ("cell", {}, dict(st=MIDDLE, static_bound=[0.75]), (OUT_OF_REACH, False)),
+    ("cell", {}, dict(st=MIDDLE, static_bound=[0.75]), FAR),
     ("cell", {}, dict(st=MIDDLE), (NOT_RUN, False)),
     ("order", {}, dict(ours=[0.6, 0.7, 0.65], st=HALF), YES),
     ("order", {}, dict(ours=[0.4, 0.8, 0.6], st=HALF), OPEN),
@@ -107,7 +98,7 @@ def test_the_numbers_behind_a_verdict():
 ])  # fmt: skip
 def test_runs_that_cannot_decide(test, given, why):
     runs = made(ours=MIDDLE, st=HALF, jt=HALF, gst=[0.5, 0.6], eaml=[0.9, 0.9])
-    with pytest.raises(CannotBeJudged, match=why):
+    with pytest.raises(checks.CannotBeJudged, match=why):
         found(test, with_noise(runs, NOISE), **given)
 
 
@@ -119,9 +110,9 @@ def test_runs_that_cannot_decide(test, given, why):
 def test_what_did_not_run_decides_nothing(test, given, why):
     runs = made(ours=MIDDLE, st=HALF, jt=HIGH, late=[0.1] * 3)
     runs.frame.loc[runs.frame.variant == "late", "seed"] += 5
-    with pytest.raises(NotRun, match=why):
+    with pytest.raises(checks.NotRun, match=why):
         found(test, runs, **given)
-    with pytest.raises(NotRun, match="no run"):
+    with pytest.raises(checks.NotRun, match="no run"):
         found("shape", made("twonorm", ours=[0.6]))
 
 
@@ -188,13 +179,9 @@ def test_stand_ins_and_numbers_that_rounding_decides_decide_nothing():
 def test_claims_are_counted_over_the_protocols():
     """Ours is above Record with few gold rows only; with much, too few seeds ran."""
     few, much = made(ours=HIGH, record=HALF), made(ours=[0.8, 0.8], record=[0.9, 0.9])
-    rows = pd.concat(
-        [
-            claims.judge(runs).assign(setting=s)
-            for s, runs in zip(PROTOCOLS, (few, much), strict=True)
-        ]
-    )
-    counted = claims.held(rows)
+    both = zip(PROTOCOLS, (few, much), strict=True)
+    judged = [claims.judge(runs).assign(setting=setting) for setting, runs in both]
+    counted = claims.held(pd.concat(judged))
     text = "Ours is above Record on Spam (Acc_t)"
     assert counted.xs(text, level="text").item() == claims.HELD[1]
     assert set(counted) <= {*claims.HELD} and len(counted) == len(claims.claims())
