@@ -114,25 +114,18 @@ def test_length(cut, config, T):
     assert {len(rows) for rows in made.tests()} == {q}
 
 
-@pytest.mark.parametrize(("cut", "y", "message"), [
-    ({"segment_size": 81}, DATA.y, "160 rows are fewer than two segments of 81"),
-    ({"test_size": SIZE}, DATA.y, "segment 0 .rows: 30. is too short for 30 rows"),
-    ({"segment_size": None}, DATA.y, "segment_size has no value, and no column says segments"),
-    ({}, 0 * DATA.y, "one class only"),
-    ({}, np.where(np.arange(160) < SIZE, 0, DATA.y), "no row of class 1, 2, 3"),
+@pytest.mark.parametrize(("cut", "data", "message"), [
+    ({"segment_size": 81}, DATA, "160 rows are fewer than two segments of 81"),
+    ({"test_size": SIZE}, DATA, "segment 0 .rows: 30. is too short for 30 rows"),
+    ({"segment_size": None}, DATA, "segment_size has no value, and no column says segments"),
+    ({}, replace(DATA, y=0 * DATA.y), "one class only"),
+    (NONE, replace(DATA, ends=(50, 51, 160)), "segment 1 .rows: 1. is too short for 1 rows"),
+    (NONE, replace(DATA, ends=(160,)), "160 rows are fewer than two segments"),
+    ({}, replace(DATA, y=DATA.y * (np.arange(160) >= SIZE)), "no row of class 1, 2, 3"),
 ])  # fmt: skip
-def test_refusals(cut, y, message):
+def test_refusals(cut, data, message):
     with pytest.raises(UserError, match=message):
-        stream(support.table(DATA.X, y), cut=cut)
-
-
-@pytest.mark.parametrize(("ends", "message"), [
-    ((160,), "160 rows are fewer than two segments"),
-    ((50, 51, 160), "segment 1 .rows: 1. is too short for 1 rows to test and one"),
-])  # fmt: skip
-def test_refusals_of_segments_that_rows_say(ends, message):
-    with pytest.raises(UserError, match=message):
-        stream(replace(DATA, ends=ends), cut=NONE)
+        stream(data, cut=cut)
 
 
 def test_jitter_is_in_the_last_digits_and_of_the_seed():

@@ -16,15 +16,11 @@ from sdsl.datasets import load, sources
 from sdsl.errors import UserError
 
 OFFLINE = {  # rows, features, classes, segments after gold, standing
-    "mg_2c_2d": (200_000, 2, 2, 99, "regenerated"),
-    "optdigits": (5_620, 64, 10, 27, "original"),
-    "satimage": (6_435, 36, 6, 31, "original"),
-    "spam": (4_597, 57, 2, 10, "stand-in"),
-    "twonorm": (7_400, 20, 2, 36, "original"),
-    "ug_2c_2d": (100_000, 2, 2, 99, "regenerated"),
-    "ug_2c_3d": (200_000, 3, 2, 99, "stand-in"),
-    "ug_2c_5d": (200_000, 5, 2, 99, "regenerated"),
-}
+    "mg_2c_2d": (200_000, 2, 2, 99, "regenerated"), "optdigits": (5_620, 64, 10, 27, "original"),
+    "satimage": (6_435, 36, 6, 31, "original"), "spam": (4_597, 57, 2, 10, "stand-in"),
+    "twonorm": (7_400, 20, 2, 36, "original"), "ug_2c_2d": (100_000, 2, 2, 99, "regenerated"),
+    "ug_2c_3d": (200_000, 3, 2, 99, "stand-in"), "ug_2c_5d": (200_000, 5, 2, 99, "regenerated"),
+}  # fmt: skip
 ORIGINALS = ["ug_2c_2d", "mg_2c_2d", "ug_2c_5d", "spam", "satimage"]
 
 

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from made_steps import learner
 
-from sdsl.config.schema import component
-from sdsl.core.rows import Rows
 from sdsl.labelers.robust import Semantics, gram_embedding, label_projector
 
 C, M = 5, 7
@@ -93,16 +90,3 @@ def test_gram_finds_the_nearest_rotation():
     best = (E - ils.fitted(E)).square().sum()
     for seed in range(20):
         assert best <= (E - ils.V @ rotation(seed)[:C]).square().sum()
-
-
-@pytest.mark.parametrize(("mode", "classes", "active"), [
-    ("project", 3, True), ("project", 2, False), ("gram", 2, True), ("gram", 3, True),
-    ("off", 3, False),
-])  # fmt: skip
-def test_which_reading_is_active(mode, classes, active):
-    of, how = learner(2, M, classes), component("labeler", "robust", ils=mode)
-    gold = Rows(torch.randn(12, 2), torch.arange(12) % classes)
-    how.start(gold, of, of.init)
-    found = how.embedding(gold, of)
-    assert (found is not None) == active
-    assert found is None or found.reading == mode

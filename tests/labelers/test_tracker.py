@@ -231,16 +231,6 @@ def test_a_member_must_be_ahead_for_each_row_that_it_relabels(ahead, first, best
     assert np.array_equal(pseudo.mixture.owner, (a, b)[best].owner)
 
 
-def test_the_member_that_sees_both_modes_takes_over():
-    labeler, of, gold = component("labeler", "tracker"), learner(2, 2), two_modes(100)
-    labeler.start(gold, of, of.init)
-    assert [len(m.owner) for m in labeler.members] == [2, 4, 8, 10]
-    for t in range(1, 4):
-        pseudo = labeler.label(step(gold, Rows.empty(2), two_modes(300, t).X), of)
-        assert pseudo.log["member"] > 0
-        assert (pseudo.y == two_modes(300, t).y).double().mean() > 0.95
-
-
 # Streams
 
 

@@ -102,13 +102,6 @@ def test_a_probe_that_fails_costs_no_run(lab, capfd):
     assert runs()[-1].data.metrics["probed.worst"] == 0.125
 
 
-def test_without_a_screen_runs_are_kept_and_failures_count(lab, capfd):
-    assert call(*OWN, "labeler.how=raise", "~hydra.callbacks.screen") == 1
-    assert call(*OWN, "~hydra.callbacks.screen") == 0
-    assert "┏" not in capfd.readouterr().out
-    assert sorted(status().values()) == ["FAILED", "FINISHED"]
-
-
 def test_a_stopped_run_goes_on_from_its_checkpoint(lab, here, monkeypatch, capfd):
     """It has the R of one that was not stopped; its checkpoint is gone."""
     monkeypatch.setattr(state, "SHARE", 1e9)  # written after every segment

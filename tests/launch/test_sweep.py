@@ -162,10 +162,7 @@ def test_the_best_is_marked_and_the_columns_are_explained(capsys):
     assert "http://server:5000/#/experiments/7/runs" in out and "parent-a" in out
     tied = shown(capsys, report(0, "a", 0.3, 0.5), report(1, "b", 0.3, 0.5))
     assert " * " not in tied  # where all are equal, none is the best
-
-
-def test_jobs_of_one_config_share_a_row(capsys):
-    out = shown(capsys, report(0, "a", 0.2, 0.9), report(1, "a", 0.4, 0.7, seed=1))
+    out = shown(capsys, report(0, "a", 0.2, 0.9), report(1, "a", 0.4, 0.7, seed=1))  # one row
     assert "30.00 ± 14.14" in out and "2 runs, 2 of them" in out
 
 

@@ -110,30 +110,6 @@ def test_a_whole_replay_against_the_slow_version(settings, now, of, pseudo):
     assert (log["loss_rise"] == 0) == how.no_xi
 
 
-def test_every_switch_changes_where_replay_ends(now, pseudo):
-    """So the comparison above tells them apart."""
-    ends = []
-    sam = {"xi_norm": "sam", "rho": 0.5}
-    for settings in ({}, {"no_xi": True}, {"no_proj": True}, {"xi": "carried"}, sam):
-        one = learner(*SIZES)
-        flat(**settings).replay(replace(now, draws=Draws(3, "batches")), pseudo, one)
-        ends.append(one.theta[0])
-    gaps = [(a - b).abs().max() for i, a in enumerate(ends) for b in ends[:i]]
-    assert min(gaps) > 1e-3
-
-
-def test_a_carried_perturbation_grows_without_bound(now, pseudo):
-    """Algorithm 2 as printed: the loss that replay ends at rises with every step it takes."""
-    rise = []
-    for steps in (5, 10, 20):
-        how = flat({"steps": steps}, xi="carried", eta1=0.1)
-        rise.append(how.replay(now, pseudo, learner(*SIZES))["loss_rise"])
-    assert 0 < rise[0] < rise[1] < rise[2]
-    for bounded in ({}, {"xi": "carried", "xi_norm": "sam", "rho": 0.01}):
-        how = flat({"steps": 20}, eta1=0.1, **bounded)
-        assert how.replay(now, pseudo, learner(*SIZES))["loss_rise"] < rise[2] / 2
-
-
 def test_retrain_is_descent_on_the_union_of_the_chosen_sets(now, of, pseudo):
     """Against autograd: full batches of gold and the new rows, from the last parameters."""
     fit = {"until": "steps", "steps": 3, "batch": 0, "lr": 0.1, "momentum": 0.0}
