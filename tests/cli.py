@@ -41,14 +41,10 @@ def call(*words: str) -> int:
 
 def start(*words: str) -> subprocess.Popen[str]:
     """A command in a process, and a process group, of its own: as in a terminal."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "sdsl.run", *words],
-        env=os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    line = [sys.executable, "-m", "sdsl.run", *words]
+    here = os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    both = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(line, env=here, start_new_session=True, **both)
 
 
 def at_once(*lines: tuple[str, ...]) -> list[str]:

@@ -71,26 +71,17 @@ def one_class() -> support.Table:
 
 HUGE = DATA.X.copy()
 HUGE[45, 1] = 1e30  # in segment 1
+MANY, FEW = support.blobs(rows=120, classes=12, d=3), support.blobs(rows=20, classes=2)
+UNEQUAL, ONE = replace(DATA, ends=(30, 60, 62, 70, 150)), {"settings": {"stream.gold": 1}}
 AWKWARD: dict[str, dict[str, Any]] = {
     "nothing awkward": {},
     "a segment of one class": {"data": one_class()},
     "a constant feature": {"data": support.table(np.c_[DATA.X, np.full(len(DATA.X), 7)], DATA.y)},
     "values of a million": {"data": support.table(1e6 * (DATA.X + 1), DATA.y)},
     "one huge value": {"data": support.table(HUGE, DATA.y)},
-    "more classes than unlabelled rows": {
-        "data": support.blobs(rows=120, classes=12, d=3),
-        "settings": {"stream.gold": 1},
-        **{"segment_size": 24, "test_size": 14},
-    },
-    "segments of four rows": {
-        "data": support.blobs(rows=20, classes=2),
-        "settings": {"stream.gold": 1},
-        **{"segment_size": 4, "test_size": 1},
-    },
-    "segments of unequal length": {
-        "data": replace(DATA, ends=(30, 60, 62, 70, len(DATA.y))),
-        **{"segment_size": None, "test_size": None},
-    },
+    "more classes than unlabelled rows": {"data": MANY, **ONE, "segment_size": 24, "test_size": 14},
+    "segments of four rows": {"data": FEW, **ONE, "segment_size": 4, "test_size": 1},
+    "segments of unequal length": {"data": UNEQUAL, "segment_size": None, "test_size": None},
     "no lookback": {"settings": {"lookback.size": 0}},
 }
 
@@ -102,11 +93,8 @@ def test_awkward_streams(method, kind):
 
 
 # Where a labeler selects nothing, or next to it. RECORD's gold would fill its buffer.
-STRICTEST = {
-    "Influence": {"labeler.cut": 1.0, "labeler.keep_gold": True},
-    "Gst": {"labeler.drop": 1.0},
-    "Confidence": {"labeler.size": 1},
-}
+STRICTEST = {"Influence": {"labeler.cut": 1.0, "labeler.keep_gold": True}}
+STRICTEST |= {"Gst": {"labeler.drop": 1.0}, "Confidence": {"labeler.size": 1}}
 
 
 @every_method
@@ -128,9 +116,8 @@ def poisoned(stream: Stream) -> support.Table:
 def differing(a: dict, b: dict) -> list[str]:
     """What differs of two outcomes; hidden labels may change how pseudo-labels are scored."""
     names = {k for k in a.keys() | b.keys() if a.get(k) != b.get(k)}
-    return sorted(
-        name for name in names if name.split("_")[0] not in ("curve pseudo", "reliability")
-    )
+    scored = "curve pseudo", "reliability"
+    return sorted(name for name in names if name.split("_")[0] not in scored)
 
 
 def test_who_may_read_labels():
@@ -224,14 +211,10 @@ def watch(method: str) -> list[dict[str, Any]]:
     for t in range(1, stream.T + 1):
         _, log = going.step(stream.segment(t), stream.truth(t))
         numbers = blocks(going.state())
-        steps.append(
-            {
-                "segments": [rows_held(numbers, stream.segment(j)) for j in range(1, t + 1)],
-                "tests": rows_held(numbers, Rows.cat(*stream.tests()).X),
-                "besides": sum(block.size for block in numbers) - log["memory_numbers"],
-                "lookback": len(going.lookback),
-            }
-        )
+        held = [rows_held(numbers, stream.segment(j)) for j in range(1, t + 1)]
+        now = {"segments": held, "tests": rows_held(numbers, Rows.cat(*stream.tests()).X)}
+        now["besides"] = sum(block.size for block in numbers) - log["memory_numbers"]
+        steps.append(now | {"lookback": len(going.lookback)})
     return steps
 
 

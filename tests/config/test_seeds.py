@@ -7,17 +7,10 @@ from sdsl.config.seeds import rewrite
 from sdsl.errors import UserError
 
 
-@pytest.mark.parametrize(
-    ("word", "values"),
-    [
-        ("seed=3", [3]),
-        ("seed=range(5)", [0, 1, 2, 3, 4]),
-        ("seed=range(2,8,3)", [2, 5]),
-        ("seed=0,2", [0, 2]),
-        ("seed=choice(4,1)", [4, 1]),
-        ("seed=[7,8]", [7, 8]),
-    ],
-)
+@pytest.mark.parametrize(("word", "values"), [
+    ("seed=3", [3]), ("seed=range(5)", [0, 1, 2, 3, 4]), ("seed=range(2,8,3)", [2, 5]),
+    ("seed=0,2", [0, 2]), ("seed=choice(4,1)", [4, 1]), ("seed=[7,8]", [7, 8]),
+])  # fmt: skip
 def test_integers_become_one_list(word, values):
     line = ["-m", "dataset=glob(*)", word, "method=st"]
     *before, new, after = rewrite(line)
@@ -32,13 +25,10 @@ def test_names_are_left_alone(word):
     assert rewrite([word]) == [word]
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        *("seed=1.5", "seed=paper,3", "seed=range(0,5,0)", "seed=range(1000000000)", "seed=["),
-        *("seed=interval(0,1)", "seed=range(", "seed=" + "9" * 5000, "seed=" + "[" * 3000),
-    ],
-)
+@pytest.mark.parametrize("word", [
+    *("seed=1.5", "seed=paper,3", "seed=range(0,5,0)", "seed=range(1000000000)", "seed=["),
+    *("seed=interval(0,1)", "seed=range(", "seed=" + "9" * 5000, "seed=" + "[" * 3000),
+])  # fmt: skip
 def test_a_bad_seed_is_refused_with_the_ways_to_write_it(word):
     with pytest.raises(UserError, match=r"seed=range\(5\)"):
         rewrite([word])

@@ -37,18 +37,12 @@ def test_features_that_go_silent_leave_no_scale_of_rounding_errors():
     assert torch.all(made_up.run(of=of).scaler.scale[:, 2:] == 1)
 
 
-@pytest.mark.parametrize(
-    ("how", "cause"),
-    [
-        ("parameters", "At step 2, in the replay, the network's parameters are no longer finite"),
-        ("library", "the network's parameters are .* lower the learning rate of the replay"),
-        ("scores", r"At step 2, in the replay, the distances are no numbers \(NaN\)"),
-        (
-            "bug",
-            r"Act raised ValueError in .*made_up.py, line \d+\): array must not",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("how", "cause"), [
+    ("parameters", "At step 2, in the replay, the network's parameters are no longer finite"),
+    ("library", "the network's parameters are .* lower the learning rate of the replay"),
+    ("scores", r"At step 2, in the replay, the distances are no numbers \(NaN\)"),
+    ("bug", r"Act raised ValueError in .*made_up.py, line \d+\): array must not"),
+])  # fmt: skip
 def test_a_run_that_diverges_ends_with_the_step_the_part_and_what_to_try(how, cause):
     def act(step, learner):
         if step.t == 2 and how == "scores":

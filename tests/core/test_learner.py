@@ -66,22 +66,15 @@ def slow_fit(learner, how, sets, weights, draws, unlabelled):
 MEAN_TEACHER = {"consistency": 2.0, "noise": 0.3, "ema": 0.7}
 
 
-@pytest.mark.parametrize(
-    ("sizes", "changes"),
-    [
-        (SIZES, {"batch": 0, "momentum": 0.0}),
-        (SIZES, {"batch": 0, "optimizer": "adam"}),
-        (SIZES, {"batch": 4, "decay": True}),
-        (SIZES, {"batch": 4, "optimizer": "adam", "decay": True}),
-        (SIZES, {"batch": 0, **MEAN_TEACHER}),
-        (SIZES, {"batch": 0, **MEAN_TEACHER, "noise": 0.0, "ramp": False}),
-        (SIZES, {"batch": 4, **MEAN_TEACHER}),
-        ((4, 3), {"batch": 0}),
-        ((40, 7, 3), {"batch": 0}),  # fewer rows than features: in the span of the rows
-        ((40, 6, 5, 3), {"batch": 0, "decay": True}),
-        ((40, 7, 3), {"batch": 0, "optimizer": "adam"}),
-    ],
-)
+@pytest.mark.parametrize(("sizes", "changes"), [
+    (SIZES, {"batch": 0, "momentum": 0.0}), (SIZES, {"batch": 0, "optimizer": "adam"}),
+    (SIZES, {"batch": 4, "decay": True}), (SIZES, {"batch": 4, "optimizer": "adam", "decay": True}),
+    (SIZES, {"batch": 0, **MEAN_TEACHER}),
+    (SIZES, {"batch": 0, **MEAN_TEACHER, "noise": 0.0, "ramp": False}),
+    (SIZES, {"batch": 4, **MEAN_TEACHER}), ((4, 3), {"batch": 0}),
+    ((40, 7, 3), {"batch": 0}),  # fewer rows than features: in the span of the rows
+    ((40, 6, 5, 3), {"batch": 0, "decay": True}), ((40, 7, 3), {"batch": 0, "optimizer": "adam"}),
+])  # fmt: skip
 def test_a_fit_takes_the_steps_of_its_definition(sizes, changes, monkeypatch):
     """Two labelled sets of different sizes, weighted; an empty one; rows without labels."""
     how = training(**{"steps": 30, "lr": 0.05, "union": False} | changes)
@@ -89,9 +82,8 @@ def test_a_fit_takes_the_steps_of_its_definition(sizes, changes, monkeypatch):
     sets = [some_rows(N, sizes[0]), some_rows(5, sizes[0], seed=1), Rows.empty(sizes[0])]
     weights, X, learner = [1.0, 0.25, 3.0], some_rows(6, sizes[0], seed=2).X, new(sizes)
     student, teacher, loss = slow_fit(learner, how, sets, weights, Draws(3, "fit"), X)
-    assert learner.fit(how, sets, Draws(3, "fit"), weights, X) == pytest.approx(
-        (loss, 30), rel=1e-4
-    )
+    taken = learner.fit(how, sets, Draws(3, "fit"), weights, X)
+    assert taken == pytest.approx((loss, 30), rel=1e-4)
     close([learner.theta, learner.teacher], [student, teacher], 1e-3)
 
 

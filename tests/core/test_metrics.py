@@ -8,14 +8,8 @@ from sdsl.core import metrics
 from sdsl.core.metrics import balanced_accuracy, confusion, macro_f1, recall, summarise
 
 nan = np.nan
-R = np.array(
-    [
-        [0.6, 0.5, 0.4],  # after gold
-        [0.9, 0.7, 0.5],  # after segment 1
-        [0.8, 0.9, 0.6],
-        [0.5, 0.7, 1.0],
-    ]
-)
+# After gold, and after each of three segments.
+R = np.array([[0.6, 0.5, 0.4], [0.9, 0.7, 0.5], [0.8, 0.9, 0.6], [0.5, 0.7, 1.0]])
 
 
 def test_metrics_by_hand():
@@ -90,15 +84,12 @@ def test_the_best_constant_answer_weighs_segments_as_accuracies_do():
     assert metrics.summarise_classes(steps[1:], steps[1:]).majority == pytest.approx(0.7)
 
 
-@pytest.mark.parametrize(
-    ("y", "truth", "accuracy"),
-    [
-        ([0, 1, 2, 2], [0, 1, 2, 2], 1.0),
-        ([1, 0, 0, 0], [0, 1, 1, 1], 1.0),  # two classes in each other's place
-        ([1, 2, 0, 0], [0, 1, 2, 1], 0.75),  # a cycle, and one plain error
-        ([0, 0, 0, 0], [0, 0, 1, 1], 0.5),  # a collapse is no swap
-    ],
-)
+@pytest.mark.parametrize(("y", "truth", "accuracy"), [
+    ([0, 1, 2, 2], [0, 1, 2, 2], 1.0),
+    ([1, 0, 0, 0], [0, 1, 1, 1], 1.0),  # two classes in each other's place
+    ([1, 2, 0, 0], [0, 1, 2, 1], 0.75),  # a cycle, and one plain error
+    ([0, 0, 0, 0], [0, 0, 1, 1], 0.5),  # a collapse is no swap
+])  # fmt: skip
 def test_best_relabelling(y, truth, accuracy):
     assert metrics.best_relabelling(confusion(np.array(y), np.array(truth), 3)) == accuracy
 

@@ -58,15 +58,12 @@ TREES = ("", "{}", "[" * 100_000, '{"tensor": "y"}', '{"tensor": []}', '{"list":
 TREES += ('{"float": "x"}', '{"dict": [[{"list": []}, 1]]}', '{"object": "os.system"}')
 
 
-@pytest.mark.parametrize(
-    ("about", "says"),
-    [
-        (None, "not a state that this version of sdsl reads"),
-        (ABOUT | {"format": "another"}, "format 'another'"),
-        (ABOUT | {"version": "3"}, "version '3'; expected 'sdsl state', 2"),
-        *[(ABOUT | {"tree": tree}, "not a whole state file") for tree in TREES],
-    ],
-)
+@pytest.mark.parametrize(("about", "says"), [
+    (None, "not a state that this version of sdsl reads"),
+    (ABOUT | {"format": "another"}, "format 'another'"),
+    (ABOUT | {"version": "3"}, "version '3'; expected 'sdsl state', 2"),
+    *[(ABOUT | {"tree": tree}, "not a whole state file") for tree in TREES],
+])  # fmt: skip
 def test_foreign_newer_and_damaged_files_are_refused(about, says, tmp_path):
     save_file({"x": torch.ones(2)}, tmp_path / "a", about)
     with pytest.raises(UserError, match=says):

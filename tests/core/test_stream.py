@@ -19,9 +19,8 @@ NONE = {"segment_size": None, "test_size": None}
 
 
 def stream(data=DATA, seed=0, cut=None, **config):
-    return made_up.stream(
-        data, seed, {"segment_size": SIZE, "test_size": TEST} | (cut or {}), **config
-    )
+    sizes = {"segment_size": SIZE, "test_size": TEST}
+    return made_up.stream(data, seed, sizes | (cut or {}), **config)
 
 
 def numbers(X: torch.Tensor) -> list[int]:
@@ -102,18 +101,12 @@ def test_splits_depend_on_the_seed_and_on_nothing_else():
     assert not torch.equal(made.unlabelled[0] % SIZE, made.unlabelled[1] % SIZE)
 
 
-@pytest.mark.parametrize(
-    ("cut", "config", "T"),
-    [
-        ({}, {"max_segments": 99}, 4),
-        ({}, {"prefix": "calibrated"}, 4),
-        ({"calibrated_segments": 3}, {}, 4),
-        ({"calibrated_segments": 3}, {"prefix": "calibrated"}, 3),
-        ({"calibrated_segments": 3}, {"prefix": "calibrated", "max_segments": 1}, 1),
-        ({"segment_size": 80}, {}, 1),
-        ({"segment_size": 40, "test_size": None}, {}, 3),
-    ],
-)
+@pytest.mark.parametrize(("cut", "config", "T"), [
+    ({}, {"max_segments": 99}, 4), ({}, {"prefix": "calibrated"}, 4),
+    ({"calibrated_segments": 3}, {}, 4), ({"calibrated_segments": 3}, {"prefix": "calibrated"}, 3),
+    ({"calibrated_segments": 3}, {"prefix": "calibrated", "max_segments": 1}, 1),
+    ({"segment_size": 80}, {}, 1), ({"segment_size": 40, "test_size": None}, {}, 3),
+])  # fmt: skip
 def test_length(cut, config, T):
     made = stream(cut=cut, **config)
     assert made.T == len(made.tests()) == T
@@ -121,43 +114,27 @@ def test_length(cut, config, T):
     assert {len(rows) for rows in made.tests()} == {q}
 
 
-@pytest.mark.parametrize(
-    ("cut", "y", "message"),
-    [
-        ({"segment_size": 81}, DATA.y, "160 rows are fewer than two segments of 81"),
-        ({"test_size": SIZE}, DATA.y, "segment 0 .rows: 30. is too short for 30 rows"),
-        ({"segment_size": None}, DATA.y, "segment_size has no value, and no column says segments"),
-        ({}, 0 * DATA.y, "one class only"),
-        ({}, np.where(np.arange(160) < SIZE, 0, DATA.y), "no row of class 1, 2, 3"),
-    ],
-)
-def test_refusals(cut, y, message):
+@pytest.mark.parametrize(("cut", "data", "message"), [
+    ({"segment_size": 81}, DATA, "160 rows are fewer than two segments of 81"),
+    ({"test_size": SIZE}, DATA, "segment 0 .rows: 30. is too short for 30 rows"),
+    ({"segment_size": None}, DATA, "segment_size has no value, and no column says segments"),
+    ({}, replace(DATA, y=0 * DATA.y), "one class only"),
+    (NONE, replace(DATA, ends=(50, 51, 160)), "segment 1 .rows: 1. is too short for 1 rows"),
+    (NONE, replace(DATA, ends=(160,)), "160 rows are fewer than two segments"),
+    ({}, replace(DATA, y=DATA.y * (np.arange(160) >= SIZE)), "no row of class 1, 2, 3"),
+])  # fmt: skip
+def test_refusals(cut, data, message):
     with pytest.raises(UserError, match=message):
-        stream(support.table(DATA.X, y), cut=cut)
-
-
-@pytest.mark.parametrize(
-    ("ends", "message"),
-    [
-        ((160,), "160 rows are fewer than two segments"),
-        ((50, 51, 160), "segment 1 .rows: 1. is too short for 1 rows to test and one"),
-    ],
-)
-def test_refusals_of_segments_that_rows_say(ends, message):
-    with pytest.raises(UserError, match=message):
-        stream(replace(DATA, ends=ends), cut=NONE)
+        stream(data, cut=cut)
 
 
 def test_jitter_is_in_the_last_digits_and_of_the_seed():
-    plain, one, same, other = (
-        stream(seed=seed, jitter=jitter).gold().X
-        for seed, jitter in ((0, 0.0), (0, 1e-6), (0, 1e-6), (0, 2e-6))
-    )
+    sizes = 0.0, 1e-6, 1e-6, 2e-6
+    plain, one, same, other = (stream(jitter=jitter).gold().X for jitter in sizes)
     assert torch.equal(one, same) and not torch.equal(one, plain)
     torch.testing.assert_close(one, plain, rtol=1e-5, atol=0)
-    torch.testing.assert_close(
-        (other - plain) / plain, 2 * (one - plain) / plain, rtol=0, atol=1e-6
-    )
+    twice, once = ((moved - plain) / plain for moved in (other, one))
+    torch.testing.assert_close(twice, 2 * once, rtol=0, atol=1e-6)
 
 
 # Scaling

@@ -10,15 +10,11 @@ from sdsl.core.rows import Rows
 from sdsl.errors import UserError
 
 
-@pytest.mark.parametrize(
-    ("losses", "ends"),
-    [
-        ([1, 0.9, 0.85, 0.84], [5, 10, 15]),  # the third block gains .01
-        ([1, 1.2], [5]),
-        ([1, float("nan")], [5]),
-        ([9, 8, 7, 6, 5], [5, 10, 15, 18]),  # at most 18 steps
-    ],
-)
+@pytest.mark.parametrize(("losses", "ends"), [
+    ([1, 0.9, 0.85, 0.84], [5, 10, 15]),  # the third block gains .01
+    ([1, 1.2], [5]), ([1, float("nan")], [5]),
+    ([9, 8, 7, 6, 5], [5, 10, 15, 18]),  # at most 18 steps
+])  # fmt: skip
 def test_a_phase_ends_where_the_loss_falls_by_less_than_the_tolerance(losses, ends):
     how = support.training(until="settled", steps=18, block=5, tolerance=0.04)
     loss = iter(losses)

@@ -116,14 +116,11 @@ def test_a_parsed_table_comes_from_the_cache_with_its_bits(own, data, monkeypatc
     assert vars(again) | {"X": 0, "y": 0} == vars(first) | {"X": 0, "y": 0}
 
 
-@pytest.mark.parametrize(
-    ("content", "changes", "x", "classes"),
-    [
-        (TEXT.replace("4.0", "5.0"), {}, [3, 5], ("a", "b")),
-        (TEXT, {"label": 0, "drop": ["2"]}, [4], ("1", "3")),
-        (TEXT, {"use": ["1", "0"]}, [4, 3], ("a", "b")),
-    ],
-)
+@pytest.mark.parametrize(("content", "changes", "x", "classes"), [
+    (TEXT.replace("4.0", "5.0"), {}, [3, 5], ("a", "b")),
+    (TEXT, {"label": 0, "drop": ["2"]}, [4], ("1", "3")),
+    (TEXT, {"use": ["1", "0"]}, [4, 3], ("a", "b")),
+])  # fmt: skip
 def test_other_bytes_or_settings_are_read_anew(content, changes, x, classes, own):
     own(TEXT)
     table = own(content, **changes)

@@ -9,17 +9,9 @@ from sdsl.datasets.files import read
 from sdsl.datasets.tables import encoded, framed
 from sdsl.errors import UserError
 
-GOLD = pd.DataFrame(
-    {
-        "size": ["1", "2", "", "10"],
-        "shape": ["b", "a", "b", "?"],
-        "when": [
-            f"2026-03-0{day} {hour}:15" for day, hour in ((1, "01"), (2, 13), (7, 23), (8, 0))
-        ],
-        "same": ["7"] * 4,
-        "label": list("xyxy"),
-    }
-)
+TIMES = ["2026-03-01 01:15", "2026-03-02 13:15", "2026-03-07 23:15", "2026-03-08 0:15"]
+GOLD = pd.DataFrame({"size": ["1", "2", "", "10"], "shape": list("bab?"), "when": TIMES})
+GOLD = GOLD.assign(same="7", label=list("xyxy"))
 
 
 def test_numbers_categories_and_times_become_numbers_and_gaps_golds_middle():
@@ -27,30 +19,21 @@ def test_numbers_categories_and_times_become_numbers_and_gaps_golds_middle():
     names = ["size", "when_hour", "when_weekday", "shape=a", "shape=b"]
     assert plan.features == names  # minutes and `same` do not vary; days and months only go on
     X = plan.transform(GOLD)
-    np.testing.assert_array_equal(
-        X,  # 2026-03-01 is a Sunday; size 2 is the median, shape b the most frequent
-        np.array(
-            [[1, 1, 7, 0, 1], [2, 13, 1, 1, 0], [2, 23, 6, 0, 1], [10, 0, 7, 0, 1]], np.float32
-        ),
-    )
+    # 2026-03-01 is a Sunday; size 2 is the median, shape b the most frequent.
+    first, last = [[1, 1, 7, 0, 1], [2, 13, 1, 1, 0]], [[2, 23, 6, 0, 1], [10, 0, 7, 0, 1]]
+    np.testing.assert_array_equal(X, np.float32(first + last))
     again = Plan.from_plain(plan.plain())
     np.testing.assert_array_equal(again.transform(GOLD), X)
     assert any("1 missing in gold, filled with the median" in line for line in plan.told())
 
 
-@pytest.mark.parametrize(
-    ("cells", "sentence"),
-    [
-        (
-            {"shape": list("acde")},
-            r"column shape: 3 of 4 cells are no category of gold, such as 'c'",
-        ),
-        ({"size": ["1", "2", "3", "many"]}, "row 4, column size: expected a finite number"),
-        ({"when": ["soon"] + ["2026-03-01 01:15"] * 3}, "row 1, column when: expected a time"),
-        ({"extra": ["1"] * 4}, "column extra was not in gold"),
-        ({"size": None}, "column size is missing"),
-    ],
-)
+@pytest.mark.parametrize(("cells", "sentence"), [
+    ({"shape": list("acde")}, r"column shape: 3 of 4 cells are no category of gold, such as 'c'"),
+    ({"size": ["1", "2", "3", "many"]}, "row 4, column size: expected a finite number"),
+    ({"when": ["soon"] + ["2026-03-01 01:15"] * 3}, "row 1, column when: expected a time"),
+    ({"extra": ["1"] * 4}, "column extra was not in gold"),
+    ({"size": None}, "column size is missing"),
+])  # fmt: skip
 def test_rows_unlike_gold_are_refused_by_row_and_column(cells, sentence):
     frame = GOLD.assign(**cells) if None not in cells.values() else GOLD.drop(columns=[*cells])
     with pytest.raises(UserError, match=sentence):
@@ -101,17 +84,14 @@ def test_what_is_taken_as_missing_is_counted(caplog):
     assert [record.message for record in caplog.records] == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "columns", "rows"),
-    [
-        ("a,b,label\n1,2,x\n3,4,y\n", ["a", "b", "label"], 2),
-        ("a;b;label\n1;2;x\n3;4;y\n", ["a", "b", "label"], 2),
-        ("\ufeff1 2 x\n3   4 y\n5 6 x\n7 8 y\n", ["0", "1", "2"], 4),  # blanks, no header
-        ("1,5;2;x\n2,5;3;y\n4;5,5;x\n", ["0", "1", "2"], 3),
-        ("a,b\tlabel\n1;5\tx\n".replace(",", " "), ["a b", "label"], 1),
-        ('a,label\n"1\n",x\n2,y\n', ["a", "label"], 2),  # a line break in quotes
-    ],
-)
+@pytest.mark.parametrize(("text", "columns", "rows"), [
+    ("a,b,label\n1,2,x\n3,4,y\n", ["a", "b", "label"], 2),
+    ("a;b;label\n1;2;x\n3;4;y\n", ["a", "b", "label"], 2),
+    ("\ufeff1 2 x\n3   4 y\n5 6 x\n7 8 y\n", ["0", "1", "2"], 4),  # blanks, no header
+    ("1,5;2;x\n2,5;3;y\n4;5,5;x\n", ["0", "1", "2"], 3),
+    ("a,b\tlabel\n1;5\tx\n".replace(",", " "), ["a b", "label"], 1),
+    ('a,label\n"1\n",x\n2,y\n', ["a", "label"], 2),  # a line break in quotes
+])  # fmt: skip
 def test_delimiters_and_headers_are_found(text, columns, rows, tmp_path):
     (tmp_path / "x.csv").write_text(text, encoding="utf-8")
     frame = framed(read(tmp_path / "x.csv"), columns[-1])

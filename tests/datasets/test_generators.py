@@ -101,6 +101,8 @@ def length(v: np.ndarray) -> np.ndarray:
     return np.linalg.norm(v, axis=-1)
 
 
+WHEEL = {"layout": "wheel", "classes": 4, "gap": 6.0}
+COLUMN = {"layout": "column", "classes": 3, "gap": 5.0, "travel": 40.0}
 # Settings -> lengths measured on the class means, and what they are: 0.9 of a way is left between
 # the middles of the first and the last of ten segments.
 MOVES = {
@@ -116,16 +118,8 @@ MOVES = {
     "steps rest": ({"travel": 60.0, "steps": 5}, lambda at: length(at[1::2] - at[::2]), 0),
     "steps": ({"travel": 60.0, "steps": 5}, lambda at: length(at[2::2] - at[1:-1:2]), 12),
     "swell": ({"swell": 1.0, "gap": 9.0}, lambda at: length(at[2]) / length(at[0]), 1.9),
-    "wheel": (
-        {"layout": "wheel", "classes": 4, "gap": 6.0},
-        lambda at: length(at[0] - np.roll(at[0], 1, axis=0)),
-        6,
-    ),
-    "column": (
-        {"layout": "column", "classes": 3, "gap": 5.0, "travel": 40.0},
-        lambda at: at[-1] - at[0],
-        [[0, 36]] * 3,
-    ),
+    "wheel": (WHEEL, lambda at: length(at[0] - np.roll(at[0], 1, axis=0)), 6),
+    "column": (COLUMN, lambda at: at[-1] - at[0], [[0, 36]] * 3),
 }
 
 

@@ -70,12 +70,6 @@ def test_a_preset_has_gold_of_all_classes_and_draws_differ_by_seed(name):
     assert len(digests) == 2
 
 
-def test_narrow_gold_has_100_rows_and_30_features():
-    config = setup(composed("dataset=dev/table_narrow"))
-    gold = experiment.cut(config, experiment.load(config), 0).gold()
-    assert gold.X.shape == (100, 30)
-
-
 def test_columns_are_sensors_useless_ones_categories_counts_and_growing_ones():
     X, _ = drawn(growing=2)
     flat = X.reshape(4800, 16)
@@ -173,13 +167,10 @@ def test_the_rule_turns_and_the_inputs_do_not_show_it():
     assert forest().fit(X[-2], y[-2]).score(X[-1], y[-1]) > later[-1] + 0.1
 
 
-@pytest.mark.parametrize(
-    ("knobs", "message"),
-    [
-        ({"classes": 3, "vanish": 2}, "dataset.vanish=2: at most half of the classes may."),
-        ({"classes": 9, "depth": 3}, "dataset.depth=3: fewer regions than classes. Raise it."),
-    ],
-)
+@pytest.mark.parametrize(("knobs", "message"), [
+    ({"classes": 3, "vanish": 2}, "dataset.vanish=2: at most half of the classes may."),
+    ({"classes": 9, "depth": 3}, "dataset.depth=3: fewer regions than classes. Raise it."),
+])  # fmt: skip
 def test_settings_that_do_not_fit_are_refused(knobs, message):
     with pytest.raises(UserError, match=message):
         drawn(**knobs)

@@ -32,13 +32,10 @@ def test_a_segment_goes_on_in_the_next_file(data, tmp_path):
     assert table.ends == (2, 5, 8, 10)
 
 
-@pytest.mark.parametrize(
-    ("rows", "segment", "message"),
-    [
-        (ROWS, "week", "no segment column 'week'. Set dataset.segment to"),
-        (ROWS.replace("tue,4", ",4"), "day", "data row 4 has no value in column day"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "segment", "message"), [
+    (ROWS, "week", "no segment column 'week'. Set dataset.segment to"),
+    (ROWS.replace("tue,4", ",4"), "day", "data row 4 has no value in column day"),
+])  # fmt: skip
 def test_refusals(rows, segment, message, own):
     with pytest.raises(UserError, match=message):
         own(rows, segment=segment)

@@ -1,6 +1,5 @@
 """An array of a saved state, its values or its shape changed: refused, or a model that works."""
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 import support
 import torch
 
-from sdsl.core.state import Checkpoint, load_state, save_state
+from sdsl.core.state import load_state, save_state
 from sdsl.errors import UserError
 from sdsl.use.follower import Follower, loaded
 
@@ -81,29 +80,3 @@ def test_a_model_file(method, tmp_path):
             refused += 1
             assert "\n" not in str(error)
     assert 0 < refused < 60
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", ["ours", "tracker", "cotta"])
-def test_a_checkpoint(method, tmp_path, monkeypatch):
-    monkeypatch.setattr("sdsl.core.state.SHARE", 1e9)
-    from sdsl import experiment
-    from sdsl.config import setup
-
-    config = support.composed(f"method={method}", segment_size=30, test_size=10)
-    made, kept = setup(support.brief(config)), Checkpoint(tmp_path / "a", "key", 0.0)
-
-    def stop(t, online):
-        if t == 3:
-            raise KeyboardInterrupt
-
-    with suppress(KeyboardInterrupt):
-        experiment.run(made, 0, DATA, stop, kept)
-    whole, rng = load_state(kept.file), np.random.default_rng(0)
-    for _ in range(60):
-        save_state(kept.file, mutate(whole, rng))
-        with suppress(UserError):
-            R = experiment.run(
-                made, 0, DATA, checkpoint=Checkpoint(kept.file, "key", 1e9)
-            ).outcome.R
-            assert R.shape == (4, 3)

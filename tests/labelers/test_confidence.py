@@ -18,15 +18,12 @@ def choose(X, **settings):
 SURE = [0.9, -0.6, 0.8, 0.95, -0.7, 0.55]
 
 
-@pytest.mark.parametrize(
-    ("X", "settings", "kept"),
-    [
-        (SURE, {"size": 3}, [0.95, 0.9, 0.8]),  # the literal reading: they can be of one class
-        (SURE, {"size": 4, "balanced": True}, [0.95, 0.9, -0.7, -0.6]),
-        ([0.9, 0.8, 0.7, -0.6], {"size": 4, "balanced": True}, [0.9, 0.8, -0.6]),  # one is short
-        (SURE, {"size": 100}, [0.95, 0.9, 0.8, -0.7, -0.6, 0.55]),
-    ],
-)
+@pytest.mark.parametrize(("X", "settings", "kept"), [
+    (SURE, {"size": 3}, [0.95, 0.9, 0.8]),  # the literal reading: they can be of one class
+    (SURE, {"size": 4, "balanced": True}, [0.95, 0.9, -0.7, -0.6]),
+    ([0.9, 0.8, 0.7, -0.6], {"size": 4, "balanced": True}, [0.9, 0.8, -0.6]),  # one is short
+    (SURE, {"size": 100}, [0.95, 0.9, 0.8, -0.7, -0.6, 0.55]),
+])  # fmt: skip
 def test_the_surest_rows(X, settings, kept):
     pseudo = choose(X, **settings)
     assert pseudo.rows.X[:, 0].tolist() == pytest.approx(kept)

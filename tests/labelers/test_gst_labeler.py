@@ -8,15 +8,12 @@ from sdsl.config.schema import component
 from sdsl.core.rows import Rows
 
 
-@pytest.mark.parametrize(
-    ("X", "drop", "kept"),
-    [
-        ([*range(-20, -10), *range(1, 12)], 0.0, 21),
-        ([*range(-20, -10), *range(1, 12)], 0.1, 19),  # the third smallest of 21 is the quantile
-        ([*range(-20, -10), *range(1, 12)], 1.0, 1),
-        ([900] * 5 + [1], 0.9, 5),  # a saturated softmax
-    ],
-)
+@pytest.mark.parametrize(("X", "drop", "kept"), [
+    ([*range(-20, -10), *range(1, 12)], 0.0, 21),
+    ([*range(-20, -10), *range(1, 12)], 0.1, 19),  # the third smallest of 21 is the quantile
+    ([*range(-20, -10), *range(1, 12)], 1.0, 1),
+    ([900] * 5 + [1], 0.9, 5),  # a saturated softmax
+])  # fmt: skip
 def test_the_least_confident_go_and_ties_stay(X, drop, kept):
     of = learner(1, 2)
     of.theta = [torch.tensor([[0.0, 1.0], [0.0, 0.0]])]  # logits (0, x)

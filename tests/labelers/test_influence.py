@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from made_steps import Fixed, step
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
-from support import blobs, run
 
 from sdsl.config.schema import component
 from sdsl.core.rows import Rows
@@ -146,9 +145,3 @@ def test_one_predicted_class_falls_back_to_confidence():
     mine = pseudo.rows.X[pseudo.rows.y == 1][:, 0]
     assert mine.tolist() == pytest.approx(X[-10:, 0])  # the surest, worst first
     assert (pseudo.rows.y == 0).sum() == 1  # the other class keeps its gold row
-
-
-def test_it_follows_a_rotating_stream():
-    how = ("method=record", "stream.gold=record", "learner.pretrain.steps=50")
-    outcome = run(*how, data=blobs(drift=3.0, spread=0.8)).outcome
-    assert outcome.curves["test_acc"].mean() > 0.9

@@ -10,7 +10,7 @@ from sdsl.config.schema import component
 from sdsl.core.draws import Draws
 from sdsl.core.metrics import swap_steps
 from sdsl.core.rows import Rows
-from sdsl.labelers.robust import assign, class_means, prototypes, soft_prototypes
+from sdsl.labelers.robust import class_means, prototypes
 
 C, M = 3, 5
 
@@ -122,18 +122,6 @@ def slow_label(how, theta, first, gold, lookback, X):
     return slow_assign(f, ils.refine(U.T, how.anchor).T), theta, rounds
 
 
-def test_prototypes_and_assignment_against_loops():
-    g = torch.Generator().manual_seed(0)
-    f, logits = torch.rand(20, M, generator=g), torch.randn(20, C, generator=g)
-    U = soft_prototypes(f, logits)
-    y = assign(f, U)
-    slow = slow_soft_prototypes(f.double().numpy(), logits.double().numpy())
-    np.testing.assert_allclose(U, slow, rtol=1e-5)
-    assert np.array_equal(y, slow_assign(f.double().numpy(), slow))
-    hard = slow_prototypes(f.double().numpy(), y.numpy(), slow)
-    np.testing.assert_allclose(prototypes(f, y, U), hard, rtol=1e-5)
-
-
 def test_a_class_without_members_keeps_its_prototype():
     f, previous = torch.rand(4, M), torch.rand(C, M)
     U = prototypes(f, torch.tensor([0, 0, 2, 2]), previous)
@@ -203,9 +191,7 @@ def test_a_swap_shows_in_the_diagnostic():
     X[4 * size :] *= [-1, 1]  # the classes lie at (3, 0) and (-3, 0)
     swapped = support.table(X, data.y)
     out = support.run("method=ours", data=swapped, segment_size=size, test_size=12).outcome
-    acc, relabelled = (
-        out.curves[name] for name in ("pseudo_label_acc", "pseudo_label_acc_relabelled")
-    )
+    acc, relabelled = (out.curves[f"pseudo_label_acc{end}"] for end in ("", "_relabelled"))
     assert acc[:3].min() > 0.95 and acc[3:].max() < 0.05
     assert relabelled.min() > 0.95
     assert swap_steps(acc, relabelled) == 4

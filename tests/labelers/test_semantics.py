@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from made_steps import learner
 
-from sdsl.config.schema import component
-from sdsl.core.rows import Rows
 from sdsl.labelers.robust import Semantics, gram_embedding, label_projector
 
 C, M = 5, 7
@@ -93,29 +90,3 @@ def test_gram_finds_the_nearest_rotation():
     best = (E - ils.fitted(E)).square().sum()
     for seed in range(20):
         assert best <= (E - ils.V @ rotation(seed)[:C]).square().sum()
-
-
-@pytest.mark.parametrize(
-    ("mode", "classes", "active"),
-    [
-        ("project", 3, True),
-        ("project", 2, False),
-        ("gram", 2, True),
-        ("gram", 3, True),
-        ("off", 3, False),
-    ],
-)
-def test_which_reading_is_active(mode, classes, active):
-    of, how = learner(2, M, classes), component("labeler", "robust", ils=mode)
-    gold = Rows(torch.randn(12, 2), torch.arange(12) % classes)
-    how.start(gold, of, of.init)
-    found = how.embedding(gold, of)
-    assert (found is not None) == active
-    assert found is None or found.reading == mode
-
-
-def test_two_classes_on_one_direction_would_collapse():
-    """Why `project` is off for two classes: features of one orthant end up parallel."""
-    U = prototypes(classes=2).abs()
-    a, b = label_projector(U, 1.0) @ U
-    assert torch.nn.functional.cosine_similarity(a, b, dim=0) > 1 - 1e-9

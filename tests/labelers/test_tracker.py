@@ -12,7 +12,6 @@ from scipy.stats import multivariate_normal
 from threadpoolctl import threadpool_limits
 
 from sdsl.config.schema import component
-from sdsl.core.metrics import summarise
 from sdsl.core.rows import Rows
 from sdsl.labelers import tracker as sut
 from sdsl.labelers.tracker import GOLD, STREAM, Mixture, em, fit, log_joint, posterior, terms
@@ -232,16 +231,6 @@ def test_a_member_must_be_ahead_for_each_row_that_it_relabels(ahead, first, best
     assert np.array_equal(pseudo.mixture.owner, (a, b)[best].owner)
 
 
-def test_the_member_that_sees_both_modes_takes_over():
-    labeler, of, gold = component("labeler", "tracker"), learner(2, 2), two_modes(100)
-    labeler.start(gold, of, of.init)
-    assert [len(m.owner) for m in labeler.members] == [2, 4, 8, 10]
-    for t in range(1, 4):
-        pseudo = labeler.label(step(gold, Rows.empty(2), two_modes(300, t).X), of)
-        assert pseudo.log["member"] > 0
-        assert (pseudo.y == two_modes(300, t).y).double().mean() > 0.95
-
-
 # Streams
 
 
@@ -266,28 +255,11 @@ COLUMN = [[0.0, 6.0 * c] for c in range(5)]
 RING = [[7.0, 0], [0, 7], [-7, 0], [0, -7]]
 
 
-@pytest.mark.parametrize(
-    ("places", "motion"),
-    [
-        (COLUMN, [([0, 30 * (t > 2) - 50 * (t > 4)],) for t in range(8)]),
-        (COLUMN, [([0, 3.8 * t],) for t in range(1, 20)]),  # by more than half a gap each time
-        (COLUMN, [([0, 9 * (t > 3)], 1 + t % 3) for t in range(12)]),
-        (RING, [(0, 1, np.radians(15 * t)) for t in range(1, 25)]),
-    ],
-    ids=["jumps", "speed", "growth", "turns"],
-)
+@pytest.mark.parametrize(("places", "motion"), [
+    (COLUMN, [([0, 30 * (t > 2) - 50 * (t > 4)],) for t in range(8)]),
+    (COLUMN, [([0, 3.8 * t],) for t in range(1, 20)]),  # by more than half a gap each time
+    (COLUMN, [([0, 9 * (t > 3)], 1 + t % 3) for t in range(12)]),
+    (RING, [(0, 1, np.radians(15 * t)) for t in range(1, 25)]),
+], ids=["jumps", "speed", "growth", "turns"])  # fmt: skip
 def test_the_whole_picture_is_followed(places, motion):
     assert followed(places, motion) > 0.97
-
-
-def test_no_swap_where_classes_walk_to_each_others_places():
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=8000)
-    p, sign = np.linspace(0, 1, len(y)), 1 - 2 * y
-    path = np.c_[3 * (1 - 2 * p), np.sin(np.pi * p) / 2]  # one deviation apart half-way
-    data = support.table(sign[:, None] * path + rng.normal(size=(len(y), 2)), y)
-    sizes = {"data": data, "segment_size": 200, "test_size": 60}
-    out = support.run("method=tracker", **sizes).outcome
-    assert out.curves["test_acc"][-5:].min() > 0.95
-    still = support.run("method=st", **sizes).outcome
-    assert summarise(out.R).acc_online > summarise(still.R).acc_online + 0.3

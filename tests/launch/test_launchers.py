@@ -9,13 +9,8 @@ from cli import PATIENCE, SERIAL, TINY, at_once, call, hashes, runs, start, tabl
 pytestmark = pytest.mark.slow
 SWEEP = ("method=st,jt", "dataset=satimage", "seed=0,1", "stream.max_segments=3")
 SWEEP = (*SWEEP, "learner.pretrain.steps=5", "replay=retrain")
-LAUNCHERS = {
-    "local": "joblib",
-    "basic": "joblib",
-    "joblib": "hydra_plugins.hydra_joblib_launcher",
-    "submitit_local": "submitit",
-    "ray": "ray",
-}
+LAUNCHERS = {"local": "joblib", "basic": "joblib", "submitit_local": "submitit", "ray": "ray"}
+LAUNCHERS |= {"joblib": "hydra_plugins.hydra_joblib_launcher"}
 
 
 @pytest.fixture(scope="module")

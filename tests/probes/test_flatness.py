@@ -11,11 +11,8 @@ from sdsl.core.metrics import summarise
 from sdsl.core.rows import Rows
 
 SMALL = ("learner.hidden=[6]", "learner.pretrain.steps=50", "stream.scaler=frozen")
-SIZES = {
-    "data": support.blobs(rows=300, classes=3, drift=1.0, spread=1.0),
-    "segment_size": 60,
-    "test_size": 20,
-}
+DATA = support.blobs(rows=300, classes=3, drift=1.0, spread=1.0)
+SIZES = {"data": DATA, "segment_size": 60, "test_size": 20}
 
 
 @pytest.fixture(scope="module")

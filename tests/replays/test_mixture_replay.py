@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import support
 import torch
 from made_steps import learner, step
 from scipy.stats import multivariate_normal
@@ -133,12 +132,3 @@ def test_no_rows_and_rows_without_a_class():
     assert set(how.now.owner) == {0, 1}
     middle = rows(0).X[rows(0).y == 2].mean(0, keepdim=True)
     assert of.predict(middle).tolist() == [2]  # the snapshots remember it
-
-
-def test_snapshots_keep_what_the_present_forgets():
-    data = support.blobs(rows=1200, classes=3, drift=3.0, spread=0.8)
-    final = [
-        support.run("method=tracker", f"replay.present={share}", data=data).outcome.R[-1].mean()
-        for share in (1.0, 0.9)
-    ]
-    assert final[1] > final[0] + 0.05

@@ -58,15 +58,11 @@ def slow_replay(how, theta, now):
 
 
 @pytest.mark.parametrize("adapt", ["encoder", "all"])
-@pytest.mark.parametrize(
-    ("gate", "reset", "resets"),
-    [
-        (0.7, 0.0, 0),
-        (0.7, 0.2, 2),
-        (0.7, 1.0, 6),  # the entropy below the gate is always too low: every step goes back
-        (0.0, 1.0, 0),  # no row is reliable
-    ],
-)
+@pytest.mark.parametrize(("gate", "reset", "resets"), [
+    (0.7, 0.0, 0), (0.7, 0.2, 2),
+    (0.7, 1.0, 6),  # the entropy below the gate is always too low: every step goes back
+    (0.0, 1.0, 0),  # no row is reliable
+])  # fmt: skip
 def test_a_whole_replay_against_autograd(adapt, gate, reset, resets):
     how, of, now = small(adapt=adapt, gate=gate, rho=0.3, reset=reset)
     before = of.copy()

@@ -13,13 +13,7 @@ TEXTS = {"standing": "original", "data_source": "file", "data_sha256": "d" * 64,
 TEXTS |= {"code_sha256": "c" * 64, "git_sha": "9" * 40}
 
 
-def made(
-    stream: str = "spam",
-    setting: str = "",
-    probe: str = "none",
-    T: int = 2,
-    **methods: Sequence[float],
-) -> Runs:
+def made(stream="spam", setting="", probe="none", T=2, **methods: Sequence[float]) -> Runs:
     """Runs with the same accuracy everywhere in R: made(ours=[0.9, 0.8], st=[0.5]), by seed."""
     rows, R = [], {}
     for method, values in methods.items():
@@ -38,11 +32,9 @@ def made(
 
 def joined(*parts: Runs) -> Runs:
     """All runs of the parts, without curves."""
-    return Runs(
-        pd.concat([part.frame for part in parts]),
-        {run: R for part in parts for run, R in part.R.items()},
-        configs={key: config for part in parts for key, config in part.configs.items()},
-    )
+    R = {run: R for part in parts for run, R in part.R.items()}
+    configs = {key: config for part in parts for key, config in part.configs.items()}
+    return Runs(pd.concat([part.frame for part in parts]), R, configs=configs)
 
 
 def with_noise(runs: Runs, noise: Mapping[str, Sequence[float]]) -> Runs:

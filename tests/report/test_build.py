@@ -16,11 +16,8 @@ WHOLE += ["record_wide", "ours_pl_balanced"]
 def test_a_page_of_the_whole_paper_counts_its_claims_over_both_protocols(tmp_path):
     few = {m: [0.9, 0.8, 0.85] if m == "ours" else [0.5, 0.5, 0.5] for m in WHOLE}
     much = {key: [0.5, 0.5, 0.5] for key in WHOLE}
-    parts = [
-        made(s, setting=g, **own)
-        for s in DATASETS
-        for g, own in (("", few), ("gold=segment", much))
-    ]
+    both = ("", few), ("gold=segment", much)
+    parts = [made(s, setting=g, **own) for s in DATASETS for g, own in both]
     again = made("spam", setting="jitter=1e-6", ours=[0.9, 0.7, 0.85])
     ablated = made("spam", **{"ours (ablation=no_xi)": [0.1234] * 3})
     runs = with_noise(joined(*parts, again, ablated), {"ours": [0.9, 0.9, 0.8]})

@@ -75,7 +75,6 @@ def test_rankings_with_a_known_answer():
 def test_differences_to_every_method():
     found = differences(made(ours=[0.8, 0.6], st=[0.5, 0.4], jt=[0.9]), "acc_final")
     found = found.set_index("method")[["difference", "low", "high", "n"]]
-    assert found.loc["st"].tolist() == pytest.approx(
-        [0.25, 0.25 - 0.6353, 0.25 + 0.6353, 2], abs=1e-4
-    )
+    expected = [0.25, 0.25 - 0.6353, 0.25 + 0.6353, 2]
+    assert found.loc["st"].tolist() == pytest.approx(expected, abs=1e-4)
     assert found.loc["jt"].tolist() == pytest.approx([-0.1, np.nan, np.nan, 1], nan_ok=True)

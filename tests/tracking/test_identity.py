@@ -24,22 +24,15 @@ def test_a_group_and_its_tags():
     assert {len(group.tags[name]) for name in ("group_key", "code_sha256")} == {64}
 
 
-@pytest.mark.parametrize(
-    ("section", "change", "same"),
-    [
-        ("learner", {"hidden": [7]}, False),
-        ("lookback", {"size": 7}, False),
-        ("eval", {"every": 2}, False),
-        ("stream", {"gold": "segment"}, False),
-        ("method", {"name": "mine"}, False),
-        ("dataset", {"segment_size": 50}, False),
-        ("seed", {"values": [7, 8]}, True),
-        ("tracking", {"experiment": "other", "uri": "http://host"}, True),
-        ("data", {"root": "/elsewhere"}, True),
-        ("checkpoint", {"seconds": None}, True),
-        ("dataset", {"sources": [], "expect": {"rows": 7}}, True),
-    ],
-)
+@pytest.mark.parametrize(("section", "change", "same"), [
+    ("learner", {"hidden": [7]}, False), ("lookback", {"size": 7}, False),
+    ("eval", {"every": 2}, False), ("stream", {"gold": "segment"}, False),
+    ("method", {"name": "mine"}, False), ("dataset", {"segment_size": 50}, False),
+    ("seed", {"values": [7, 8]}, True),
+    ("tracking", {"experiment": "other", "uri": "http://host"}, True),
+    ("data", {"root": "/elsewhere"}, True), ("checkpoint", {"seconds": None}, True),
+    ("dataset", {"sources": [], "expect": {"rows": 7}}, True),
+])  # fmt: skip
 def test_a_config_is_its_settings(section, change, same):
     config = composed("method=st")
     changed = config | {section: config[section] | change}

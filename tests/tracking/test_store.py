@@ -11,7 +11,6 @@ import pytest
 from filelock import Timeout
 from made import FORK, together
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput
 from mlflow.exceptions import MlflowException
 
 from sdsl.errors import UserError
@@ -40,19 +39,6 @@ def test_a_kill_while_the_store_is_made_leaves_none(empty_folder, monkeypatch):
     assert Store(None, "one").experiment_id
 
 
-def log_datasets(uri: str, run_id: str) -> None:
-    client = PatientClient(uri)
-    for name in "abcdefgh":
-        client.log_inputs(run_id, datasets=[DatasetInput(Dataset(name, "1", "code", "here"))])
-
-
-def test_processes_that_add_the_same_rows_at_once_all_succeed(here):
-    store = Store(None, "one")
-    ids = [store.client.create_run(store.experiment_id).info.run_id for _ in range(4)]
-    assert together(log_datasets, *((run_id,) for run_id in ids)) == [0] * 4
-    assert [len(store.client.get_run(i).inputs.dataset_inputs) for i in ids] == [8] * 4
-
-
 def test_a_lock_is_for_one_at_a_time_and_leaves_no_file(here):
     store, calls = Store(None, "one"), []
     with store.lock("a"):
@@ -78,14 +64,9 @@ def of_another_version(file: Path) -> None:
         connection.execute("UPDATE alembic_version SET version_num = '451aebb31d03'")
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (corrupt, "not a database"),
-        (damaged, "malformed"),
-        (of_another_version, "mlflow db upgrade sqlite:///"),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "said"), [
+    (corrupt, "not a database"), (damaged, "malformed"), (of_another_version, "mlflow db upgrade"),
+])  # fmt: skip
 def test_a_store_that_cannot_be_used(here, spoil, said):
     spoil(here / "mlflow.db")
     before = (here / "mlflow.db").read_bytes()
@@ -95,16 +76,13 @@ def test_a_store_that_cannot_be_used(here, spoil, said):
     assert (here / "mlflow.db").read_bytes() == before, "nothing was changed"
 
 
-@pytest.mark.parametrize(
-    ("uri", "said"),
-    [
-        ("sqlite:///file:{here}/mlflow.db?mode=ro&uri=true", "readonly"),
-        ("sqlite:////proc/nowhere/mlflow.db", "/proc/nowhere/outputs/locks cannot be made"),
-        ("postgresql+psycopg://alice:s3cr3t@host/db", "needs the Python package psycopg"),
-        ("http://alice:s3cr3t@127.0.0.1:9", "does not answer"),
-        ("foo://alice:s3cr3t@host", "cannot be used"),
-    ],
-)
+@pytest.mark.parametrize(("uri", "said"), [
+    ("sqlite:///file:{here}/mlflow.db?mode=ro&uri=true", "readonly"),
+    ("sqlite:////proc/nowhere/mlflow.db", "/proc/nowhere/outputs/locks cannot be made"),
+    ("postgresql+psycopg://alice:s3cr3t@host/db", "needs the Python package psycopg"),
+    ("http://alice:s3cr3t@127.0.0.1:9", "does not answer"),
+    ("foo://alice:s3cr3t@host", "cannot be used"),
+])  # fmt: skip
 def test_an_address_that_cannot_be_used(here, monkeypatch, uri, said):
     monkeypatch.setattr(module, "OPENING", 0.2)
     with pytest.raises(UserError, match=said) as refusal:
@@ -165,14 +143,11 @@ def test_a_locked_store_and_a_restarting_server_are_waited_for(monkeypatch):
     assert answer("database is locked", LOST, restarting) == "done"
 
 
-@pytest.mark.parametrize(
-    ("error", "patience", "said"),
-    [
-        ("(sqlite3.OperationalError) database or disk is full", 100.0, "disk is full"),
-        ("Invalid parameter value", 100.0, "Invalid parameter"),
-        (LOST, 0.0, r"does not answer.*same command goes on"),
-    ],
-)
+@pytest.mark.parametrize(("error", "patience", "said"), [
+    ("(sqlite3.OperationalError) database or disk is full", 100.0, "disk is full"),
+    ("Invalid parameter value", 100.0, "Invalid parameter"),
+    (LOST, 0.0, r"does not answer.*same command goes on"),
+])  # fmt: skip
 def test_other_errors_are_not_waited_for(error, patience, said):
     with pytest.raises((UserError, MlflowException), match=said) as refusal:
         answer(error, patience=patience)
