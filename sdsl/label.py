@@ -154,6 +154,7 @@ class Screen:
         self.deployment.show()
         from sdsl.tracking.deployment import log_deployment  # MLflow takes seconds
 
+        interrupt.install()  # again: MLflow brings polars along, which takes the handlers
         deployment, follower = self.deployment, self.deployment.follower
         method, records = follower.config["method"]["name"], follower.records
         warnings = [one["warnings"] for one in records]

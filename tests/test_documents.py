@@ -210,12 +210,19 @@ def test_the_numbers_of_the_front_page_are_those_of_the_results():
     for protocol, metric, method, dataset, number in numbers:
         assert number == decimal(means(protocol, metric).loc[method, dataset])
     for protocol, first, second, count in re.findall(r"<!-- ahead (\w+) (\w+) (\w+) -->(\d)", page):
-        acc = means(protocol, "acc_online")
+        acc = means(protocol, "acc_online").filter(regex="^(?!real_)")
         assert (acc.loc[first] > acc.loc[second]).sum() == int(count)
-    ((protocol, metric, table),) = re.findall(r"<!-- table (\w+) (\w+) -->\n\n((?:\|.*\n)+)", page)
-    head, _, *rows = ([c.strip() for c in line.split("|")[1:-1]] for line in table.splitlines())
-    shown = {row[0].split("`")[1]: row[1:] for row in rows if "`" in row[0]}
-    assert len(numbers) > 4 and len(shown) > 4
-    for method, cells in shown.items():
-        expected = means(protocol, metric).loc[method, [name.lower() for name in head[1:]]]
-        assert cells == [*map(decimal, expected)]
+    real = means("few", "acc_online").filter(like="real_")
+    for method, number in re.findall(r"<!-- real (\w+) -->(\.\d+)", page):
+        assert number == decimal(real.loc[method].mean())
+    for method, other, gap in re.findall(r"<!-- behind (\w+) (\w+) -->(\.\d+)", page):
+        assert gap == decimal((real.loc[other] - real.loc[method]).max())
+    tables = re.findall(r"<!-- table (\w+) (\w+) ?(\w*) -->\n\n((?:\|.*\n)+)", page)
+    assert len(numbers) > 4 and [family for _, _, family, _ in tables] == ["", "real_"]
+    for protocol, metric, family, table in tables:
+        head, _, *rows = ([c.strip() for c in row.split("|")[1:-1]] for row in table.splitlines())
+        shown = {row[0].split("`")[1]: row[1:] for row in rows if "`" in row[0]}
+        assert len(shown) > 4
+        for method, cells in shown.items():
+            streams = [family + name.lower() for name in head[1:]]
+            assert cells == [*map(decimal, means(protocol, metric).loc[method, streams])]

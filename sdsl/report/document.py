@@ -155,9 +155,10 @@ class Document:
         table = tables.cells({self.setting: runs}, {}, "acc_online")
         return tables.grid(self.w, table, runs.paper_streams or runs.streams, short=True)
 
-    def seeds(self) -> str:
-        """'3 to 5': how many the cells have."""
-        counts = self.runs.frame.groupby(["variant", "stream"]).seed.nunique()
+    def seeds(self, streams: Collection[str]) -> str:
+        """'3 to 5': how many the cells of these streams have."""
+        frame = self.runs.frame[self.runs.frame.stream.isin(streams)]
+        counts = frame.groupby(["variant", "stream"]).seed.nunique()
         return " to ".join(str(n) for n in sorted({counts.min(), counts.max()}))
 
     def blocks(self) -> list[list[str]]:
