@@ -1,14 +1,30 @@
-"""Between two steps: a scale that moves, NaN that ends a run."""
+"""Between two steps: state that goes on bit for bit, a scale that moves, NaN that ends a run."""
 
 import made_up
 import numpy as np
 import pytest
 import support
 import torch
-from made_up import DATA, Act, adaptation
+from made_up import DATA, Act, T, adaptation
+from support import taken
 
+from sdsl.core.adaptation import Adaptation
 from sdsl.core.finite import NotFinite, all_finite, check_scores
 from sdsl.errors import ComponentError
+
+
+@pytest.mark.parametrize("scaler", ["frozen", "per_step", "none"])
+def test_a_restored_state_goes_on_with_the_same_bits(scaler):
+    of = made_up.stream(scaler=scaler)
+    going, method = adaptation(of), made_up.method()
+    other = Adaptation(method, made_up.learner(of), of.gold(), "", of.seed)
+    taken(going, of, range(1, 4))
+    state = going.state()
+    whole = taken(going, of, range(4, T + 1))
+    for _ in range(2):  # the state is a copy: later steps do not change it
+        other.restore(state)
+        assert taken(other, of, range(4, T + 1)) == whole
+    assert method.replay.moves == T
 
 
 def test_features_that_go_silent_leave_no_scale_of_rounding_errors():
