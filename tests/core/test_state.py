@@ -42,11 +42,10 @@ def test_plain_data_comes_back(tmp_path):
     assert (tmp_path / "a").stat().st_size < 1000  # only what a view shows is written
 
 
-@pytest.mark.parametrize(
-    "thing",
-    [lambda x: x, print, object(), np.random.default_rng(0), b"bytes", {1, 2}, Path("a"), 1j,
-     torch.Generator(), np.array(["text"]), np.array([None])],
-)  # fmt: skip
+@pytest.mark.parametrize("thing", [
+    lambda x: x, print, object(), np.random.default_rng(0), b"bytes", {1, 2}, Path("a"), 1j,
+    torch.Generator(), np.array(["text"]), np.array([None]),
+])  # fmt: skip
 def test_other_things_are_refused_by_their_place(thing, tmp_path):
     with pytest.raises(UserError, match=r"state\['labeler'\]\[1\] is a .* must be plain data"):
         save_state(tmp_path / "a", {"labeler": [0, thing]})

@@ -118,10 +118,10 @@ def test_length(cut, config, T):
     ({"segment_size": 81}, DATA, "160 rows are fewer than two segments of 81"),
     ({"test_size": SIZE}, DATA, "segment 0 .rows: 30. is too short for 30 rows"),
     ({"segment_size": None}, DATA, "segment_size has no value, and no column says segments"),
-    ({}, replace(DATA, y=0 * DATA.y), "one class only"),
+    ({}, support.table(DATA.X, 0 * DATA.y), "one class only"),
     (NONE, replace(DATA, ends=(50, 51, 160)), "segment 1 .rows: 1. is too short for 1 rows"),
     (NONE, replace(DATA, ends=(160,)), "160 rows are fewer than two segments"),
-    ({}, replace(DATA, y=DATA.y * (np.arange(160) >= SIZE)), "no row of class 1, 2, 3"),
+    ({}, support.table(DATA.X, DATA.y * (np.arange(160) >= SIZE)), "no row of class 1, 2, 3"),
 ])  # fmt: skip
 def test_refusals(cut, data, message):
     with pytest.raises(UserError, match=message):

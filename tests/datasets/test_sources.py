@@ -41,6 +41,15 @@ def test_offline(name, data, caplog):
     assert (again.digest(), again.sha256) == (table.digest(), table.sha256)
 
 
+def check_rows(table, rows: list[list[str]]) -> None:
+    """Four rows of a table are those of its file."""
+    assert len(rows) == len(table.y)
+    for i in (0, 1, len(rows) // 2, -1):
+        *x, label = rows[i]
+        assert table.X[i].tolist() == np.float32([float(v) for v in x]).tolist()
+        assert table.classes[table.y[i]] == label
+
+
 @pytest.mark.parametrize("name", [*ORIGINALS, *ARCHIVE])
 def test_original_files(name, originals):
     table = load(dataset(name, order="file"), originals)
@@ -48,12 +57,7 @@ def test_original_files(name, originals):
     (file,) = Path(originals.root).rglob(table.source.removeprefix("file "))
     text = gzip.decompress(file.read_bytes())
     assert table.sha256 == hashlib.sha256(text).hexdigest()
-    lines = text.decode().splitlines()
-    assert len(lines) == len(table.y)
-    for i in (0, 1, len(lines) // 2, -1):
-        *x, label = lines[i].split(",")
-        assert table.X[i].tolist() == np.float32([float(v) for v in x]).tolist()
-        assert table.classes[table.y[i]] == label
+    check_rows(table, [line.split(",") for line in text.decode().splitlines()])
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -65,10 +69,7 @@ def test_real_files(name, originals):
     rows = [line.split(",") for line in text.decode().splitlines()[1:]]
     sizes = [len(list(rows)) for _, rows in itertools.groupby(row[0] for row in rows)]
     assert np.diff((0, *table.ends)).tolist() == sizes
-    for i in (0, 1, len(rows) // 2, -1):
-        _, *x, label = rows[i]
-        assert table.X[i].tolist() == np.float32([float(v) for v in x]).tolist()
-        assert table.classes[table.y[i]] == label
+    check_rows(table, [row[1:] for row in rows])
     assert set(table.y[: sizes[0]]) == set(table.y)
 
 

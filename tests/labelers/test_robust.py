@@ -182,6 +182,8 @@ def test_two_classes_switch_the_literal_semantics_off():
     literal = support.run("method=ours", **sizes).outcome
     assert np.array_equal(literal.R, support.run("method=ours_wo_ils", **sizes).outcome.R)
     assert not literal.curves["ils_active"].any()
+    gram = support.run("method=ours", "labeler.ils=gram", **sizes).outcome
+    assert gram.curves["ils_active"].all()
 
 
 def test_a_swap_shows_in_the_diagnostic():

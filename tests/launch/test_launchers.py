@@ -52,7 +52,7 @@ def test_a_killed_worker_costs_no_other_job(lab, here, capfd):
     assert "labeler.how=once" in table(out) and "labeler.how=not" in table(out)
     causes = {part.split("labeler.how=")[1].split()[0]: part for part in err.split("FAILED ")[1:]}
     assert set(causes) == {"kill", "raise"}
-    assert "killed 2 times" in causes["kill"] and "ValueError: a bad labeler" in causes["raise"]
+    assert "killed 2 times" in causes["kill"] and "ValueError in start" in causes["raise"]
     tries = (here / "tries.txt").read_text().split()
     assert (tries.count("kill"), tries.count("once"), tries.count("raise")) == (2, 2, 1)
     ended = sorted(run.info.status for run in runs())

@@ -96,7 +96,7 @@ def test_a_failing_job_costs_no_other(lab, here, capfd):
     assert call(*line, "++labeler.how=raise") == 1  # `none` has no such setting: refused
     out, err = capfd.readouterr()
     failures = err.split("FAILED ")[1:]
-    assert "labeler=bomb" in failures[0] and "  ValueError: a bad labeler" in failures[0]
+    assert "labeler=bomb" in failures[0] and "ValueError in start (lab/bomb.py" in failures[0]
     assert "labeler=none" in failures[1] and "labeler has no setting 'how'" in failures[1]
     assert err.count("failed: ") == 2 and "Traceback" not in err and "┏" not in out
     assert (here / "ends.txt").read_text().split() == ["nan", "nan"]
