@@ -122,7 +122,7 @@ def test_a_server_gives_labels_and_confidence(logged):
     try:
         while True:
             try:
-                answer = json.load(opener.open(Request(url, body, kind), timeout=60))
+                answer = json.load(opener.open(Request(url, body, kind), timeout=600))
                 break
             except URLError:
                 assert server.poll() is None and time.monotonic() < end
